@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 """Makes of the images that make_images.py drew others of the same content: progressive JPEGs, PNGs, WebPs,
-or JPEGs of 12 megapixels; or puts beside each a mask of its size, as of a segmentation.
+or JPEGs of 12 megapixels; or puts beside each a mask of its size, as of a segmentation; or makes one array
+of all, of 224 x 224 pixels.
 
-Usage: make_variants.py FROM DIR FORM [--images N], where FORM is progressive, png, webp, large or masks.
+Usage: make_variants.py FROM DIR FORM [--images N], where FORM is progressive, png, webp, large, masks or array.
 """
 
 import argparse
@@ -69,7 +70,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("source", type=pathlib.Path)
     parser.add_argument("dir", type=pathlib.Path)
-    parser.add_argument("form", choices=["progressive", "png", "webp", "large", "masks"])
+    parser.add_argument("form", choices=["progressive", "png", "webp", "large", "masks", "array"])
     parser.add_argument("--images", type=int, default=400)
     options = parser.parse_args()
     found = sorted(options.source.glob("*/*.jpg"))
@@ -83,6 +84,12 @@ def main():
         return
     make_images.clear(options.dir)
     make_images.write_stamp(options.dir, stamp)  # without its size: begun, not done
+    if options.form == "array":
+        side = (224, 224)
+        pixels = [numpy.asarray(Image.open(one).convert("RGB").resize(side, Image.BICUBIC)) for one in sources]
+        numpy.save(options.dir / "image.npy", numpy.stack(pixels))
+        make_images.write_stamp(options.dir, {**stamp, "bytes": (options.dir / "image.npy").stat().st_size})
+        return
     ending = {"png": ".png", "webp": ".webp"}.get(options.form, ".jpg")
     tasks = []
     for seed, source in enumerate(sources):

@@ -6,7 +6,7 @@
 # peers, in turns; and per CPU second other formats and recipes, against DALI and torchvision. See README.md in this
 # folder.
 # Usage: pipeline.sh [--quick] [--rounds N] [--seconds S] [--images DIR] [--peers DIR]
-#                    [--cases all|crops|others|NAME] [--build-dir DIR] [--batchcast P]
+#                    [--cases all|crops|others|stages|NAME] [--build-dir DIR] [--batchcast P]
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=benchmarks/common.sh
@@ -17,7 +17,7 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 cases=all
 pipeline_option() {
   case $1 in
-    --cases) cases=${2:?--cases needs all, crops, others or the name of one of these} shift_by=2 ;;
+    --cases) cases=${2:?--cases needs all, crops, others, stages or the name of one of these} shift_by=2 ;;
     *) image_option "$@" ;;
   esac
 }
@@ -82,7 +82,8 @@ run_crops() {
 
 # each_other COMMAND: calls it for each other case, with its name, source, recipe, what torchvision does, what
 # DALI does (or -), the seconds in which the first batch of both is there, and the batch size where it is not 64:
-# of large images a batch takes so long that few of 64 end while it is measured.
+# of large images a batch takes so long that few of 64 end while it is measured. pil:NAME stands where torchvision
+# lacks the stage, and is what Pillow does.
 each_other() {
   "$1" progressive "imagefolder:$build_dir/images-progressive" imagenet-train train train 8
   "$1" png "imagefolder:$build_dir/images-png" imagenet-train train train 8
@@ -96,20 +97,56 @@ each_other() {
   "$1" segmentation "webdataset:$build_dir/images-masks.tar" "$root/benchmarks/segmentation.toml" segmentation - 15
   "$1" eval_12_megapixels "imagefolder:$build_dir/images-large" imagenet-eval eval eval 30 4
   "$1" eval_256_224 "imagefolder:$images" imagenet-eval eval eval 8
+  "$1" letterbox "imagefolder:$images" "$root/benchmarks/letterbox.toml" pil:letterbox - 15
+  "$1" pad_if_smaller "imagefolder:$images" "$root/benchmarks/pad-if-smaller.toml" pil:pad_if_smaller - 15
+  "$1" map_ids "webdataset:$build_dir/images-masks.tar" "$root/benchmarks/map-ids.toml" pil:map_ids - 15
+  "$1" map_colors "webdataset:$build_dir/images-masks.tar" "$root/benchmarks/map-colors.toml" pil:map_colors - 15
+}
+
+# each_stage COMMAND: calls it for each stage that is measured alone, with its name, its parameters, and the
+# libraries that have it, on images of 224 x 224 in an array.
+each_stage() {
+  "$1" pil_gaussian_blur 'radius = [0.1, 2]' pil
+  "$1" jpeg 'quality = [30, 95]' 'pil torchvision'
+  "$1" gaussian_noise 'sigma = 0.1' torchvision
+  "$1" timm_rand_augment 'increasing = false' timm
+  "$1" timm_auto_augment 'magnitude_std = 0.5' timm
+  "$1" timm_aug_mix 'magnitude = 5, mixture_width = 4, chain_depth = 2' timm
+}
+
+is_stage() {
+  each_stage echo | grep -q "^$1 "
 }
 
 is_wanted() {
-  [ "$cases" = all ] || [ "$cases" = others ] || [ "$cases" = "$1" ]
+  case $cases in
+    all | others | "$1") ;;
+    stages) is_stage "$1" ;;
+    *) false ;;
+  esac
+}
+
+# needs FORM: whether a case that is wanted has images of that form.
+needs() {
+  case $cases in
+    all | others | "$1") ;;
+    eval_12_megapixels) [ "$1" = large ] ;;
+    segmentation) [ "$1" = masks ] ;;
+    *) [ "$1" = array ] && { [ "$cases" = stages ] || is_stage "$cases"; } ;;
+  esac
 }
 
 prepare_others() {
-  for form in progressive png webp large masks; do
+  for form in progressive png webp large masks array; do
+    needs $form || continue
     count=400
     [ $form = large ] && count=48
+    [ $form = array ] && count=64
     "$drawer" "$root/benchmarks/make_variants.py" "$images" "$build_dir/images-$form" $form \
       --images $count >&2 || die "make_variants.py failed"
     find "$build_dir/images-$form" -type f -exec cat {} + >/dev/null
   done
+  needs masks || return 0
   tar -C "$build_dir/images-masks" --exclude=.batchcast-images.json --sort=name -cf "$build_dir/images-masks.tar" . ||
     die "the masks cannot be packed"
 }
@@ -130,6 +167,13 @@ run_other() {
     progressive | png | webp)
       [ -z "$opencv" ] || measure "$other.opencv" images/cpu_seconds "$opencv" "$folder" --seconds "$seconds" ;;
   esac
+  case $torchvision in
+    pil:*)
+      measure "$other.pil" images/cpu_seconds "$drawer" "$root/benchmarks/peers/pil_recipes.py" "${folder%.tar}" \
+        --workers 1 --seconds "$seconds" --warm-up "$warm_up" --batch-size "$batch" --recipe "${torchvision#pil:}"
+      return 0
+      ;;
+  esac
   [ -n "$python" ] || return 0
   measure "$other.torchvision" images/cpu_seconds "$python" "$root/benchmarks/peers/torchvision_recipes.py" \
     "${folder%.tar}" --workers 1 --seconds "$seconds" --warm-up "$warm_up" \
@@ -139,14 +183,33 @@ run_other() {
     --batch-size "$batch" --"$dali"
 }
 
+# Per CPU second, too; the peers have no loader, and nothing but the stage.
+run_stage() {
+  is_wanted "$1" || return 0
+  cat >"$scratch/stage.toml" <<END
+[[field]]
+name = "image"
+stages = [{ stage = "$1", $2 }, { stage = "to", dtype = "u8", layout = "hwc" }]
+END
+  array=$build_dir/images-array
+  measure "$1.batchcast" samples/cpu_seconds "$batchcast" bench pipeline "npy:$array/image.npy" \
+    --recipe "$scratch/stage.toml" --workers 1 --seconds "$seconds" --json
+  [ -n "$python" ] || return 0
+  for library in $3; do
+    measure "$1.$library" images/cpu_seconds "$python" "$root/benchmarks/peers/stages.py" "$array" --workers 1 \
+      --seconds "$seconds" --warm-up 12 --library "$library" --stage "$1"
+  done
+}
+
 # One row per case and peer: case, then median min max of batchcast's images a CPU second, the peer, its images,
 # the ratios to it, and the batch size.
 other_row() {
   is_wanted "$1" || return 0
-  for peer in codec opencv dali torchvision; do
+  for peer in codec opencv dali pil timm torchvision; do
     [ "$(rates "$1.$peer")" = "- - -" ] ||
       echo "$1 $(rates "$1.batchcast") $peer $(rates "$1.$peer") $(ratios "$1.batchcast" "$1.$peer") ${7:-64}"
   done
+  case $4 in pil:*) return 0 ;; esac
   [ -n "$python" ] || echo "$1 $(rates "$1.batchcast") - - - - - - - ${7:-64}"
 }
 
@@ -215,13 +278,17 @@ json() {
 turns() {
   if has_crops; then run_crops; fi
   [ "$cases" = crops ] || each_other run_other
+  [ "$cases" = crops ] || each_stage run_stage
 }
 
 case $cases in
-  all | crops | others) ;;
+  all | crops | others | stages) ;;
   *)
-    each_other echo | grep -q "^$cases " ||
-      die "--cases is all, crops, others or one of these, not $cases: $(each_other echo | cut -d' ' -f1 | xargs)"
+    names=$({ each_other echo && each_stage echo; } | cut -d' ' -f1 | xargs)
+    case " $names " in
+      *" $cases "*) ;;
+      *) die "--cases is all, crops, others, stages or one of these, not $cases: $names" ;;
+    esac
     ;;
 esac
 make_scratch
@@ -240,5 +307,5 @@ note_load
 each_round turns
 rows >"$scratch/rows"
 : >"$scratch/other_rows"
-[ "$cases" = crops ] || each_other other_row >"$scratch/other_rows"
+[ "$cases" = crops ] || { each_other other_row && each_stage other_row; } >"$scratch/other_rows"
 show_results

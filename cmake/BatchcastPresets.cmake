@@ -6,8 +6,9 @@ set(batchcast_presets
     imagenet-train imagenet-eval cifar-train cifar-eval mnist to-tensor tokens
     # What papers and their published code did; docs/recipes.md says where each comes from and what
     # is not the same.
-    torchvision-v1 torchvision-v1-eval torchvision-v2 torchvision-v2-eval deit deit-eval simclr dino
-    clip clip-eval cifar-autoaugment cifar-autoaugment-eval voc-segmentation)
+    torchvision-v1 torchvision-v1-eval torchvision-v2 torchvision-v2-eval deit deit-eval deit-iii
+    simclr moco-v3 dino mae clip clip-eval cifar-autoaugment cifar-autoaugment-eval
+    voc-segmentation pix2pix)
 
 # batchcast_add_presets(TARGET): adds the source that defines batchcast::detail::presets().
 function(batchcast_add_presets target)

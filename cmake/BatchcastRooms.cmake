@@ -17,9 +17,13 @@ target_link_libraries(batchcast_sources INTERFACE Threads::Threads)
 
 set(batchcast_rooms "")
 
-# A room's files as one: what they have in common is read and instrumented once, in half the time.
-# The release build compiles file by file, and shows what includes too little.
+# batchcast_compile_together(TARGET FILE...): with BATCHCAST_TOGETHER a dozen files as one, whose
+# common headers are then read and instrumented once. Other builds compile file by file, which is
+# quicker while one of them is edited, and shows what includes too little.
 function(batchcast_compile_together target)
+  if(NOT BATCHCAST_TOGETHER)
+    return()
+  endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
   # Types of unnamed namespaces are one file's own here too, and names of one file shadow nothing of
   # another.
@@ -56,7 +60,8 @@ function(batchcast_room name)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_link_libraries(${target}
     PUBLIC batchcast_sources ${room_DEPENDS} PRIVATE ${room_PACKAGES})
-  if(BATCHCAST_SANITIZE)
+  # Each file of src/compiled is a room's, which tests/tidy/room_links.py tells by its name.
+  if(BATCHCAST_SANITIZE OR NOT name STREQUAL "compiled")
     batchcast_compile_together(${target} ${room_SOURCES})
   endif()
   list(APPEND batchcast_rooms ${target})

@@ -6,13 +6,14 @@
 # Debian's unless the active python3 has one; tests use Debian's and PyPI's, see tests/torch/setup.sh,
 # and several Pythons, see tests/python/setup.sh. With `packages` it prints the names of the packages, and
 # installs nothing.
-#   sh cmake/bootstrap.sh [packages] [quickstart] [python] [tests] [benchmarks] [peers] [bundle]
+#   sh cmake/bootstrap.sh [packages] [quickstart] [python] [tests] [operate] [benchmarks] [peers] [bundle]
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
           libboost-dev libzmq3-dev cppzmq-dev nlohmann-json3-dev libxxhash-dev
           libjpeg62-turbo-dev libspng-dev libwebp-dev libarchive-dev libhwy-dev libtomlplusplus-dev
-          libcli11-dev libfmt-dev libspdlog-dev"
+          libcli11-dev libfmt-dev libspdlog-dev libncurses-dev xfonts-base
+          prometheus-cpp-dev libmicrohttpd-dev"
 
 # Whether the active python3 has a libtorch of its own that cmake/BatchcastTorch.cmake will take.
 python_has_libtorch() {
@@ -36,10 +37,14 @@ for group in "$@"; do
     python) packages="$packages python3-dev python3-venv libzstd-dev zlib1g-dev" ;;
     tests)
       tests=yes
-      packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev
+      packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev tmux
                 dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd
                 libtorch-dev libgloo-dev python3-venv python3-dev python3-pytest
                 libzstd-dev zlib1g-dev"
+      ;;
+    # What the long run of the tests asks metrics and the page with.
+    operate)
+      packages="$packages prometheus chromium chromium-driver python3-selenium fonts-dejavu-core"
       ;;
     benchmarks)
       packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev
@@ -48,7 +53,8 @@ for group in "$@"; do
     bundle) packages="$packages catch2 librapidcheck-dev binutils" ;;
     peers) packages="$packages python3-venv ffmpeg" ;;
     *)
-      echo "usage: sh cmake/bootstrap.sh [packages] [quickstart] [python] [tests] [benchmarks] [peers] [bundle]" >&2
+      echo "usage: sh cmake/bootstrap.sh [packages]" \
+        "[quickstart] [python] [tests] [operate] [benchmarks] [peers] [bundle]" >&2
       exit 2
       ;;
   esac
@@ -93,4 +99,5 @@ if [ $tests = yes ]; then
   # The second libtorch of the tests, which no distribution has; and Pythons, one of them with it.
   sh "$(dirname "$0")/../tests/torch/setup.sh"
   sh "$(dirname "$0")/../tests/python/setup.sh"
+  sh "$(dirname "$0")/../tests/python/setup_ray.sh"
 fi

@@ -66,6 +66,7 @@ headers() {
 
 headers zmq.h zmq_utils.h zmq.hpp zmq_addon.hpp nlohmann toml++ CLI fmt spdlog xxhash.h xxh3.h hwy \
   jpeglib.h jmorecfg.h jerror.h jconfig.h spng.h webp archive.h archive_entry.h \
+  curses.h ncurses_dll.h unctrl.h \
   catch2 rapidcheck rapidcheck.h
 
 # Of Boost only what its headers that are included here include in turn; its configuration whole,
@@ -83,6 +84,15 @@ boost_headers | sort -u | sed 's|^/usr/include/||' >"$folder/.boost"
 echo /usr/include/boost/version.hpp >>"$taken"
 rm "$folder/.boost"
 
+# ---- the font that the command embeds
+
+mkdir -p "$folder/share/fonts/X11/misc"
+for font in 6x13 12x13ja; do
+  file=/usr/share/fonts/X11/misc/$font.pcf.gz
+  cp "$file" "$folder/share/fonts/X11/misc/"
+  echo "$file" >>"$taken"
+done
+
 # ---- libraries
 
 # needed FILE: the libraries that it is loaded with, less those of every C++ toolchain.
@@ -95,7 +105,9 @@ needed() {
 library() {
   for name in "$@"; do
     file=$(readlink -f "$libs/lib$name.so" || true)
-    [ -f "$file" ] || file=$(find "$libs" -maxdepth 1 -name "lib$name.so.*" | sort | head -n 1)
+    # It may be a text for the linker, as ncurses' is.
+    objdump -p "$file" >/dev/null 2>&1 ||
+      file=$(find "$libs" /lib/"$arch" -maxdepth 1 -name "lib$name.so.*" | sort | head -n 1)
     [ -f "$file" ] || die "no library $name"
     soname=$(objdump -p "$file" | awk '$1 == "SONAME" { print $2 }')
     cp -L "$file" "$folder/lib/$soname"
@@ -108,7 +120,7 @@ library() {
   done
 }
 
-library zmq jpeg spng webp hwy fmt spdlog z zstd
+library zmq jpeg spng webp hwy fmt spdlog ncursesw tinfo z zstd
 # Shared, it would bring ICU's 30 MB for formats that nobody reads here.
 cp "$libs/libarchive.a" "$libs/librapidcheck.a" "$folder/lib/"
 echo "$libs/libarchive.a" >>"$taken"
@@ -138,6 +150,7 @@ module spng -lspng
 module libwebp -lwebp
 module libhwy -lhwy
 module libarchive "-larchive -lzstd -lz"
+module ncursesw "-lncursesw -ltinfo"
 
 pkgconf=$(readlink -f "$(command -v pkg-config)")
 cp "$pkgconf" "$folder/libexec/pkgconf"

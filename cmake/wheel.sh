@@ -101,7 +101,7 @@ while read -r library; do
   debian_licence "$package"
 done <"$work/libraries"
 for package in libarchive-dev libzstd-dev zlib1g-dev libboost-dev cppzmq-dev nlohmann-json3-dev \
-  libtomlplusplus-dev libcli11-dev libxxhash-dev; do
+  libtomlplusplus-dev libcli11-dev libxxhash-dev xfonts-base; do
   debian_licence "$package"
 done
 mkdir "$licences/nanobind"

@@ -30,8 +30,8 @@ from photograph import HEIGHT, WIDTH, mask, photograph
 
 DOCS = pathlib.Path(__file__).resolve().parent
 PAGE = DOCS / "recipes.md"
-# They change types and shapes, which no picture shows.
-WITHOUT_PICTURE = ["normalize", "reshape", "slice", "to"]
+# They change types, shapes and ids, which no picture shows.
+WITHOUT_PICTURE = ["map_colors", "map_ids", "multi_hot", "normalize", "reshape", "slice", "to"]
 AFTER_TO = ["gaussian_noise", "random_erasing"]  # tensor stages
 WHOLE = f'{{ stage = "center_crop", size = [{HEIGHT}, {WIDTH}] }}'  # says of decoded images that they have one size
 SAMPLES = 4

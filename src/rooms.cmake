@@ -18,9 +18,10 @@ batchcast_room(join
 batchcast_room(ring
   DEPENDS core
   PACKAGES Boost::headers
-  SOURCES board.cpp memory_limit.cpp ring_plan.cpp segment_creation.cpp
+  SOURCES board.cpp memory_limit.cpp ring_plan.cpp row_plan.cpp segment_creation.cpp
           writer/consumer_admission.cpp writer/consumer_table.cpp writer/epoch_ledger.cpp
           writer/join_rules.cpp writer/overwrite_gate.cpp writer/publisher.cpp
+          writer/row_arenas.cpp writer/row_claimer.cpp
           writer/space_claimer.cpp writer/stall_watch.cpp writer/status.cpp
           writer/stream_outcome.cpp writer/ticket_queue.cpp writer/trainer_attendance.cpp
           writer/writer.cpp)
@@ -54,8 +55,8 @@ batchcast_room(trainer
 # A stream on disk: its folder, its lock, the list.
 batchcast_room(stream
   DEPENDS core join
-  SOURCES lock_holder.cpp place.cpp stream_directory.cpp stream_list.cpp try_stream_lock.cpp
-          uninherited.cpp)
+  SOURCES all_users.cpp last_ends.cpp lock_holder.cpp place.cpp stream_directory.cpp stream_list.cpp
+          try_stream_lock.cpp uninherited.cpp)
 
 # Answers about a stream: ls, stop, stats.
 batchcast_room(control
@@ -72,7 +73,8 @@ batchcast_room(door
 batchcast_room(data
   DEPENDS core
   PACKAGES batchcast_xxhash
-  SOURCES fingerprint.cpp geometry.cpp order.cpp portable_math.cpp)
+  SOURCES fingerprint.cpp geometry.cpp order.cpp packed/block_arranger.cpp packed/packed_blocks.cpp
+          portable_math.cpp)
 
 # Images of another size, bit by bit as Pillow makes them.
 batchcast_room(data/resample
@@ -86,37 +88,43 @@ batchcast_room(data/codec
   DEPENDS core data
   PACKAGES PkgConfig::libhwy PkgConfig::libjpeg PkgConfig::libwebp PkgConfig::spng
   SOURCES decoder.cpp exif.cpp format.cpp jpeg/bitstream.cpp jpeg/color_conversion.cpp
-          jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp jpeg/huffman.cpp
-          jpeg/inverse_dct.cpp jpeg/inverse_dct_block.cpp jpeg/jpeg_header.cpp
-          jpeg/libjpeg_codec.cpp jpeg/progressive.cpp jpeg/upsampling.cpp orientation.cpp
-          png_decoder.cpp png_writer.cpp webp_decoder.cpp)
+          jpeg/downsampling.cpp jpeg/entropy.cpp jpeg/fast_codec.cpp jpeg/fast_decoder.cpp
+          jpeg/forward_dct.cpp jpeg/forward_dct_block.cpp jpeg/huffman.cpp jpeg/inverse_dct.cpp
+          jpeg/inverse_dct_block.cpp jpeg/jpeg_header.cpp jpeg/kept_blocks.cpp jpeg/kept_codec.cpp
+          jpeg/kept_plain.cpp jpeg/kept_reader.cpp jpeg/kept_vbmi.cpp jpeg/kept_writer.cpp
+          jpeg/libjpeg_codec.cpp jpeg/progressive.cpp jpeg/recompress.cpp jpeg/upsampling.cpp
+          orientation.cpp png_decoder.cpp png_writer.cpp webp_decoder.cpp)
 
 # What stages do to pixels: colours, blur, warps, as PIL does them.
 batchcast_room(data/pixels
   DEPENDS core data data/resample
   PACKAGES PkgConfig::libhwy
-  SOURCES color_adjust.cpp gaussian_blur.cpp level_rows.cpp offset_warp.cpp tone_operations.cpp
-          warp.cpp warp_filters.cpp warp_matrix.cpp weigh_rows.cpp)
+  SOURCES box_blur.cpp box_blur_rows.cpp color_adjust.cpp gaussian_blur.cpp level_rows.cpp
+          offset_warp.cpp tone_operations.cpp warp.cpp warp_filters.cpp warp_matrix.cpp
+          weigh_rows.cpp)
 
 # What a recipe says of its fields; fields of tensors, compiled.
 batchcast_room(data/program
   DEPENDS core data
   SOURCES cast_stage.cpp draw_match.cpp naming.cpp placing.cpp resolve.cpp same_place.cpp
-          tensor_program.cpp tensor_steps.cpp)
+          shared_cuts.cpp tensor_program.cpp tensor_steps.cpp)
 
 # Fields of images, compiled and run: a stage after another over pixels.
 batchcast_room(data/image
   DEPENDS core data data/resample data/codec data/program
-  SOURCES compile_field.cpp pixel_mover.cpp plan.cpp runner.cpp step_chooser.cpp)
+  SOURCES compile_field.cpp later_sizes.cpp pixel_mover.cpp plan.cpp runner.cpp
+          step_chooser.cpp)
 
 # Every stage of a recipe.
 batchcast_room(data/stage
-  DEPENDS core data data/resample data/pixels data/program data/image
+  DEPENDS core data data/resample data/codec data/pixels data/program data/image
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES affine.cpp blur.cpp catalog.cpp color.cpp container.cpp crop.cpp crop_box.cpp
-          elastic.cpp erasing.cpp finish.cpp geometry_stages.cpp noise.cpp padding.cpp
-          parameter_table.cpp perspective.cpp policy.cpp policy_space.cpp scaling.cpp
-          stage_choices.cpp tensor.cpp tone.cpp warp_options.cpp)
+          elastic.cpp erasing.cpp finish.cpp geometry_stages.cpp ids.cpp jpeg.cpp keep_ratio.cpp
+          letterbox.cpp
+          level_noise.cpp noise.cpp padding.cpp parameter_table.cpp perspective.cpp policy.cpp
+          policy_space.cpp scaling.cpp stage_choices.cpp tensor.cpp timm_policy.cpp timm_space.cpp
+          tone.cpp warp_options.cpp)
 
 # TOML and JSON, checked; presets/ is embedded by cmake/BatchcastPresets.cmake.
 batchcast_room(data/recipe
@@ -129,11 +137,13 @@ batchcast_room(data/recipe
 batchcast_room(data/source
   DEPENDS core data
   PACKAGES PkgConfig::libarchive nlohmann_json::nlohmann_json
-  SOURCES cifar_source.cpp class_labels.cpp idx/idx_file.cpp idx/idx_source.cpp
+  SOURCES cifar_source.cpp class_labels.cpp gunzip.cpp idx/idx_file.cpp idx/idx_source.cpp
           image_folder/class_folder.cpp image_folder/class_folder_reader.cpp
-          image_folder/folder_index.cpp image_folder/image_folder_source.cpp
-          image_folder/remarks.cpp json_parts.cpp known_format.cpp mapped_file.cpp
-          npy/npy_header.cpp npy/npy_source.cpp record_source.cpp source_options.cpp
+          image_folder/class_list.cpp image_folder/folder_index.cpp
+          image_folder/image_folder_source.cpp image_folder/remarks.cpp json_parts.cpp
+          known_format.cpp mapped_file.cpp megatron/megatron_index.cpp
+          megatron/megatron_manifest.cpp megatron/megatron_source.cpp npy/npy_header.cpp
+          npy/npy_source.cpp record_source.cpp row_offsets.cpp source_options.cpp
           tokens/token_file.cpp tokens/tokens_source.cpp)
 
 # Shards: tar archives of samples, packed or not.
@@ -153,9 +163,17 @@ batchcast_room(data/synthetic
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES maker.cpp synthetic.cpp synthetic_recipe.cpp)
 
+# What entropy decoding gave, kept from one epoch to the next (docs/cache.md).
+batchcast_room(data/cache
+  DEPENDS core data data/codec data/source
+  PACKAGES batchcast_xxhash
+  SOURCES cache_directory.cpp cache_options.cpp cache_watch.cpp cached_source.cpp
+          directory_store.cpp memory_store.cpp sample_cache.cpp segment.cpp segment_index.cpp)
+
 # Positions in, samples out.
 batchcast_room(data/pipeline
-  DEPENDS core data data/resample data/program data/image data/stage data/recipe data/source
+  DEPENDS core data data/cache data/resample data/program data/image data/stage data/recipe
+          data/source
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES bad_samples.cpp device_split.cpp pipeline.cpp pipeline_worker.cpp read_ahead.cpp)
 
@@ -172,26 +190,39 @@ batchcast_room(gpu
           mirror/mirror_thread.cpp ring/device_ring.cpp ring/device_ring_layout.cpp
           ring/device_ring_memory.cpp)
 
+# What a producer leaves of its stream in case it is killed.
+batchcast_room(life
+  DEPENDS core
+  PACKAGES nlohmann_json::nlohmann_json
+  SOURCES life.cpp life_book.cpp life_files.cpp started_with.cpp)
+
+# What is known of a stream that is served, on its way to who asks.
+batchcast_room(observe
+  DEPENDS core
+  PACKAGES nlohmann_json::nlohmann_json
+  SOURCES grid.cpp keys.cpp limiter.cpp overview.cpp processors.cpp screen.cpp stream_json.cpp)
+
 # A stream: its rings, admission, commands.
 batchcast_room(producer
-  DEPENDS core data ring join stream control door served gpu
+  DEPENDS core data ring join stream control door served gpu life observe
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES awaited.cpp commands.cpp forming_groups.cpp group_reception.cpp producer.cpp
-          producer_core.cpp producer_options.cpp reception.cpp seated_groups.cpp served_rings.cpp
-          statistics.cpp)
+  SOURCES awaited.cpp batch_counter.cpp commands.cpp forming_groups.cpp group_reception.cpp
+          hello_checks.cpp life_notes.cpp producer.cpp producer_core.cpp producer_options.cpp
+          producer_settings.cpp reception.cpp returning_members.cpp returning_reception.cpp
+          seated_groups.cpp served_rings.cpp settings.cpp statistics.cpp take_name.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder
-  DEPENDS core data ring producer
-  SOURCES feeder.cpp worker_count.cpp worker_pool.cpp)
+  DEPENDS core data ring observe producer
+  SOURCES feeder.cpp processor_room.cpp row_means.cpp stash.cpp worker_count.cpp worker_pool.cpp)
 
 # A stream that a trainer starts.
 batchcast_room(start
   DEPENDS core data data/stage data/recipe data/source data/spec data/synthetic data/pipeline
-          join ring consumer starting stream
+          join ring consumer starting stream life
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES answer.cpp detached_process.cpp ensure.cpp observation.cpp recipe_check.cpp
-          recipe_difference.cpp serve_log.cpp start_lock.cpp)
+  SOURCES answer.cpp detached_process.cpp ensure.cpp given_up.cpp observation.cpp ray_worker.cpp
+          recipe_check.cpp recipe_difference.cpp serve_log.cpp start_lock.cpp)
 
 # The definitions of a trainer's headers, once for the library.
 batchcast_room(compiled

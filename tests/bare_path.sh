@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 #
 # bare_path.sh FOLDER: fills FOLDER with links to the commands of a bare Debian with git and of what
-# `cmake/bootstrap.sh tests` installs, and to no others of this machine: as PATH it makes a test that needs more
+# `cmake/bootstrap.sh tests operate` installs, and to no others of this machine: as PATH it makes a test that needs more
 # fail here, too. ccache is linked where it is: no test sees it.
 set -eu
 cd "$(dirname "$0")/.."
@@ -47,7 +47,7 @@ with_dependencies() {
     }'
 }
 
-asked=$(sh cmake/bootstrap.sh packages tests)
+asked=$(sh cmake/bootstrap.sh packages tests operate)
 packages=$(printf '%s\n' apt git ca-certificates "$asked" | with_dependencies)
 # shellcheck disable=SC2086 # a list of names
 commands=$(dpkg-query -L $packages | sed -nE 's|^(/usr)?(/s?bin/[^/]+)$|/usr\2|p' | sort -u)

@@ -63,7 +63,7 @@ fuzz() {
   mkdir -p "$corpus" "$build/found"
   set -- "$corpus"
   [ -d "$seeds/$target" ] && set -- "$@" "$seeds/$target"
-  [ "$target" = jpeg ] && set -- "$@" "$seeds/image_jpeg"
+  case $target in jpeg | kept) set -- "$@" "$seeds/image_jpeg" ;; esac
   ASAN_OPTIONS=allocator_may_return_null=0:detect_leaks=1:handle_abort=1 \
     UBSAN_OPTIONS=print_stacktrace=1 \
     "$build/$target" "$@" -max_total_time="$seconds" -timeout=5 -rss_limit_mb=1024 \

@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 seconds=${1:-600}
 binary=${2:-build/release/tests/batchcast_multiprocess}
-tests='[storm],[group-storm],[desk],[crowd],[streams]'
+tests='[storm],[group-storm],[ride-storm],[desk],[crowd],[streams]'
 seed=${BATCHCAST_SOAK_SEED:-1}
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT

@@ -13,6 +13,7 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace batchcast::inline v0_1 {
 namespace detail {
@@ -21,6 +22,14 @@ void retain(BatchRecord& record) noexcept;
 void drop(BatchRecord& record) noexcept;
 void check(const BatchRecord& record);
 void use(BatchRecord& record, void* cuda_stream);
+
+/// The rows of a batch on one axis.
+struct AxisRows {
+  std::uint64_t first = 0;  ///< in the ring
+  std::uint64_t rows = 0;
+  std::uint64_t first_of_batch = 0;   ///< where padding begins again
+  std::vector<std::int64_t> offsets;  ///< of its samples, from 0, with the end
+};
 }  // namespace detail
 
 /// What a batch shows. It is kept apart from ownership, so that looking costs nothing.
@@ -28,10 +37,14 @@ struct BatchContents {
   const FieldTable* fields = nullptr;
   std::byte* const* data = nullptr;        ///< of each field's first sample
   const std::uint64_t* strides = nullptr;  ///< of each field, in bytes
+  const detail::AxisRows* axes = nullptr;  ///< of each axis
   std::uint64_t position = 0;
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
-  std::uint64_t padding = 0;  ///< samples at its end that repeat others
+  std::uint64_t padding = 0;  ///< samples at its end that repeat others; with a window, rows
+  int window_axis = -1;       ///< of a batch that a window cuts. `size` is that of its runs then,
+  std::uint64_t samples = 0;  ///< and this the number of samples that its rows are of
+  std::uint64_t row = 0;      ///< inside the first of them, where its rows begin
   bool writable = false;
   bool keeps_writes = false;
   Placement placement = {};  ///< of the fields that are `on_device`
@@ -75,13 +88,29 @@ class Batch {
     return Batch(record_, contents_);
   }
 
-  /// Number of samples.
+  /// Number of samples; with a window, of runs.
   [[nodiscard]] std::size_t size() const noexcept { return contents_.size; }
+  /// Of its first sample; with a window, of the one that its first row is of.
   [[nodiscard]] std::uint64_t position() const noexcept { return contents_.position; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return contents_.epoch; }
-  /// With tail = pad: how many samples at its end repeat others of the epoch's tail.
+  /// With tail = pad: how many samples, or with a window how many rows, at its end repeat others of
+  /// the epoch's tail.
   [[nodiscard]] std::size_t padding() const noexcept { return contents_.padding; }
   [[nodiscard]] const FieldTable& fields() const noexcept { return *contents_.fields; }
+
+  /// Whether a window cuts it: rows of samples, without regard to where these begin. Its fields are
+  /// those of the window's axis. `field` shows one run after the other, `[8, 2048]`; with `extra`
+  /// rows runs overlap, so `span` throws there.
+  [[nodiscard]] bool is_window() const noexcept { return contents_.window_axis >= 0; }
+  /// With a window: where its samples begin among its rows, run after run, and the end. The rows
+  /// that runs show besides are not counted. The first sample's may begin within it, at `row`, and
+  /// the last one's may end there. `sample_ids` has the same samples. Empty without a window.
+  [[nodiscard]] std::span<const std::int64_t> offsets() const noexcept {
+    if (!is_window()) return {};
+    return contents_.axes[contents_.window_axis].offsets;
+  }
+  /// With a window: the row of the sample at `position` that it begins with.
+  [[nodiscard]] std::uint64_t row() const noexcept { return contents_.row; }
 
   /// Whether its memory is private to this consumer. It is with access = private, at `free` pace,
   /// and for batches after this process wrote into one that was not.
@@ -103,9 +132,35 @@ class Batch {
   }
   template <class T>
   [[nodiscard]] FieldView<const T> field(std::size_t index) const {
+    if ((*contents_.fields)[index].axis >= 0) contents_.fields->throw_on_axis(index);
     if ((*contents_.fields)[index].on_device) throw_on_device(index);
-    return contents_.fields->view<const T>(index, contents_.data[index], contents_.size,
+    return contents_.fields->view<const T>(index, contents_.data[index], extent(index),
                                            contents_.strides[index]);
+  }
+
+  /// A field on an axis, of which samples have different numbers of rows. Throws InvalidArgument
+  /// for a wrong name or type, and for a field of one shape.
+  template <class T>
+  [[nodiscard]] RowsView<const T> rows(std::string_view name) const {
+    return rows<T>(contents_.fields->index_of(name));
+  }
+  template <class T>
+  [[nodiscard]] RowsView<const T> rows(std::size_t index) const {
+    if ((*contents_.fields)[index].axis < 0) contents_.fields->throw_not_on_axis(index);
+    return {all<T>(index), offsets_of(index)};
+  }
+  /// A field of either kind in host memory: all its rows, or its samples.
+  template <class T>
+  [[nodiscard]] FieldView<const T> all(std::size_t index) const {
+    if ((*contents_.fields)[index].on_device) throw_on_device(index);
+    return contents_.fields->view<const T>(index, contents_.data[index], extent(index),
+                                           contents_.strides[index]);
+  }
+  /// How many rows a field on an axis has here; the number of samples, or of runs, of any other.
+  [[nodiscard]] std::size_t extent(std::size_t index) const noexcept {
+    const int axis = (*contents_.fields)[index].axis;
+    if (is_window() && index == contents_.fields->sample_id_index()) return contents_.samples;
+    return axis < 0 ? contents_.size : contents_.axes[axis].rows;
   }
 
   /// One field of a batch on a GPU. The view's `data()` is an address there, for kernels and copies
@@ -135,6 +190,7 @@ class Batch {
   template <class T>
   [[nodiscard]] FieldView<T> writable_field(std::string_view name) const {
     const std::size_t index = contents_.fields->index_of(name);
+    if ((*contents_.fields)[index].axis >= 0) contents_.fields->throw_on_axis(index);
     if ((*contents_.fields)[index].on_device) throw_on_device(index);
     return writable_view<T>(index);
   }
@@ -145,10 +201,21 @@ class Batch {
     return writable_view<T>(index);
   }
 
+  /// A field on an axis, to write to. Throws InvalidArgument unless the batch is `writable`.
+  template <class T>
+  [[nodiscard]] RowsView<T> writable_rows(std::string_view name) const {
+    const std::size_t index = contents_.fields->index_of(name);
+    if ((*contents_.fields)[index].axis < 0) contents_.fields->throw_not_on_axis(index);
+    if (!contents_.writable) throw_read_only();
+    return {contents_.fields->view<T>(index, contents_.data[index], extent(index),
+                                      contents_.strides[index]),
+            offsets_of(index)};
+  }
+
   /// The dataset's index of each sample.
   [[nodiscard]] std::span<const std::uint64_t> sample_ids() const noexcept {
     const std::size_t index = contents_.fields->sample_id_index();
-    return {reinterpret_cast<const std::uint64_t*>(contents_.data[index]), contents_.size};
+    return {reinterpret_cast<const std::uint64_t*>(contents_.data[index]), extent(index)};
   }
 
   /// Throws Revoked if the producer evicted this consumer: the samples may have been overwritten.
@@ -169,10 +236,13 @@ class Batch {
   void reset() noexcept {
     if (record_ != nullptr) detail::drop(*std::exchange(record_, nullptr));
   }
+  [[nodiscard]] std::span<const std::int64_t> offsets_of(std::size_t index) const noexcept {
+    return contents_.axes[(*contents_.fields)[index].axis].offsets;
+  }
   template <class T>
   [[nodiscard]] FieldView<T> writable_view(std::size_t index) const {
     if (!contents_.writable) throw_read_only();
-    return contents_.fields->view<T>(index, contents_.data[index], contents_.size,
+    return contents_.fields->view<T>(index, contents_.data[index], extent(index),
                                      contents_.strides[index]);
   }
   [[noreturn]] void throw_on_device(std::size_t index) const {

@@ -23,6 +23,8 @@ struct Checkpoint {
   std::string identity = {};
   /// The ring that it was taken at. Empty in checkpoints of versions that did not keep it.
   std::string incarnation = {};
+  /// With a window: inside the sample at `cursor` (ConsumerOptions::cursor_row).
+  std::uint64_t cursor_row = 0;
 };
 
 [[nodiscard]] Checkpoint checkpoint_of(const Consumer& consumer, std::string stream);

@@ -8,6 +8,7 @@
 #include <batchcast/consumer_options.hpp>
 #include <batchcast/core/group.hpp>
 #include <batchcast/core/placement.hpp>
+#include <batchcast/core/row_place.hpp>
 #include <batchcast/core/schema.hpp>
 
 #include <cstdint>
@@ -21,6 +22,7 @@
 namespace batchcast::inline v0_1 {
 namespace detail {
 class ConsumerCore;
+class Rider;
 }
 
 struct ConsumerStats {
@@ -35,6 +37,9 @@ struct ConsumerStats {
   std::uint64_t epochs_mismatched = 0;
   std::uint64_t epochs_unknown = 0;  ///< epochs not delivered whole
   std::uint64_t leases_held = 0;
+  std::uint64_t oversized = 0;  ///< samples with more rows than the budget
+  /// With a window: rows that are in no run. An epoch's last ones may have been a run's extra rows.
+  std::uint64_t dropped_rows = 0;
 };
 
 /// One trainer's part in a stream. Every call may throw StreamFinished, Stopped, StreamFailed,
@@ -53,6 +58,12 @@ struct ConsumerStats {
 /// in the ring beyond that, on a GPU, page-locked, with huge pages above 2 MiB, and without
 /// `explain_faults`. Then `next` throws RingTooSmall. A child that was forked before still shows
 /// the ring, which the producer then overwrites.
+///
+/// When the producer's process dies, the consumer of a pure stream whose epochs have one length
+/// goes on with the next producer (`on_producer_gone`). It gets what was published, but no batch
+/// that the death cut short. Then the call that needs a batch waits for the next producer, and the
+/// consumer gets exactly its next sample from there. A batch size or budget that is set while it
+/// drains counts from the next producer on. Batches that are held stay as they are.
 ///
 /// A write into a batch stays with this process, no matter what code writes. Its pages become
 /// private and show the write while the batch lives. The next call of `next` warns once. From then
@@ -86,19 +97,27 @@ class Consumer {
   /// Like `next`, but only looks: it neither waits nor makes room by copying batches that are kept.
   [[nodiscard]] NextBatch poll();
   /// A copy of the next batch or, where this epoch has no more, of the next epoch's first one.
-  /// Nothing at the time-out. The copy holds no lease. The consumer's cursor, epoch and stats stay
-  /// as they are, and so does the end of an epoch that `next` has not returned yet. A consumer with
-  /// between_epochs = let_go joins the stream for the call if it is between its loops. Its cursor
-  /// is there afterwards.
+  /// Nothing at the time-out. With a budget it passes samples that `oversize = drop` leaves out,
+  /// once the epoch is begun: else they would fill the ring. The copy holds no lease. The
+  /// consumer's cursor, epoch and stats stay as they are, and so does the end of an epoch that
+  /// `next` has not returned yet. Throws InvalidArgument where an epoch has no batch at all.
+  /// Throws RingTooSmall where the ring is full of samples in no batch, which `next` passes. A
+  /// consumer with between_epochs = let_go joins the stream for the call if it is between its
+  /// loops. Its cursor is there afterwards.
   [[nodiscard]] std::optional<Batch> peek(int timeout_ms = -1);
   /// Whether another epoch follows. Waits until that is known.
   [[nodiscard]] bool has_next_epoch();
-  /// Moves to another position, as with join = at, without leaving the stream in between. What was
+  /// Moves to another place, as with join = at, without leaving the stream in between. What was
   /// under way is over. Throws Refused and StreamFinished where there is no such place. Returns
   /// false where it cannot move, and attaching again may do. That is while batches are held, on a
   /// GPU, in a group, with `let_go`, and once the stream is over. In all these cases it stays where
   /// it is. Where `while_waiting` throws, the consumer may only be destroyed.
-  [[nodiscard]] bool move_to(std::uint64_t cursor);
+  [[nodiscard]] bool move_to(RowPlace cursor);
+  [[nodiscard]] bool move_to(std::uint64_t cursor) { return move_to(RowPlace{cursor, 0}); }
+  /// How many batches the whole epoch has that the next batch belongs to; of a rank, its batches.
+  /// With a budget or a window the producer counts them. Nothing where it does not know: epochs of
+  /// unknown length, or samples whose lengths making tells. `while_waiting` is not called.
+  [[nodiscard]] std::optional<std::uint64_t> batches_of_epoch();
   /// A copy of the newest samples that the ring holds, at most `samples_max`, of the epoch that
   /// most of them belong to. Nothing while there are none. The consumer's place does not change.
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
@@ -113,11 +132,25 @@ class Consumer {
   /// From the next batch on. Throws InvalidArgument in a group, whose ranks have one size.
   void set_batch_size(std::uint64_t batch_size);
   [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_size_; }
+  /// From the next batch on; rows 0: batches of `batch_size` samples again. Throws InvalidArgument
+  /// in a group and for a wrong axis, RingTooSmall.
+  void set_budget(const Budget& budget, Oversize oversize);
+  /// With the same `oversize` as before.
+  void set_budget(const Budget& budget);
+  [[nodiscard]] Budget budget() const;
+  /// From the next batch on, which begins where the last one ended; rows 0: batches of samples
+  /// again, from the next sample on. Until then `batch_size` has no effect. Throws InvalidArgument
+  /// in a group, for a wrong axis and beside a budget, RingTooSmall.
+  void set_window(const Window& window);
+  [[nodiscard]] Window window() const;
 
   /// The position after the last sample delivered: save it in a checkpoint, for join = at. In a
   /// group it is the position after the last sample delivered to any rank. It is the same on each
   /// rank, and a group of another size can continue from it.
   [[nodiscard]] std::uint64_t cursor() const noexcept;
+  /// With a window: inside the sample at `cursor()`, the row after the last one delivered. Save it
+  /// with the cursor. 0 where a sample begins.
+  [[nodiscard]] std::uint64_t cursor_row() const noexcept;
   /// The epoch that the next batch belongs to.
   [[nodiscard]] std::uint64_t epoch() const noexcept;
   /// Throws Revoked if the producer evicted this consumer, GroupBroken if its group broke.
@@ -149,7 +182,9 @@ class Consumer {
  private:
   [[nodiscard]] detail::ConsumerCore& core() const noexcept;
 
-  std::shared_ptr<detail::ConsumerCore> core_;  ///< null once it was moved from
+  [[nodiscard]] detail::Rider& rider() const noexcept;
+
+  std::unique_ptr<detail::Rider> rider_;  ///< null once it was moved from
   std::uint64_t batch_size_;
 };
 
@@ -215,7 +250,7 @@ namespace batchcast::inline v0_1::detail {
 /// The library has GPUs and starting. This call comes before the first consumer of the file that
 /// includes it, and makes the linker take that part of an archive.
 bool library_brings() noexcept;
-[[maybe_unused]] inline const bool brought_by_library = library_brings();
+[[maybe_unused, gnu::visibility("hidden")]] inline const bool brought_by_library = library_brings();
 }  // namespace batchcast::inline v0_1::detail
 #else
 #include <batchcast/trainer/definitions.hpp>

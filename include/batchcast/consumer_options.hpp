@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,24 @@ struct ConsumerOptions {
 
   /// Name of the stream to attach to.
   std::string stream;
-  /// Samples of a batch, at most as many as the ring holds.
+  /// Samples of a batch, at most as many as the ring holds. With a budget: the most samples of one;
+  /// the default, 64, is no limit then.
   std::uint64_t batch_size = 64;
+  /// For a stream with axes: a batch is as many whole consecutive samples as have no more rows than
+  /// this, `{"tokens", 16384}`. In a group each rank gets that much. It has to fit the axis's rows
+  /// in the ring, times the ranks of a group, and `tail` has to be keep. Without rows, the default,
+  /// batches have `batch_size` samples.
+  Budget budget = Budget();
+  /// With a budget: what becomes of a sample that has more rows by itself. Each is counted
+  /// (ConsumerStats::oversized).
+  Oversize oversize = Oversize::error;
+  /// For a stream with axes: a batch is 8 runs of 2048 consecutive rows, cut through samples,
+  /// `{"tokens", 2048, 8}`. It has the fields of that axis alone, as views [8, 2048] of the ring.
+  /// With `extra` 1 they are [8, 2049]: each run ends with the row after it. In a group rank r has
+  /// the r-th 8 runs. The rows of all ranks have to fit the axis's rows in the ring. At an
+  /// epoch's end `tail` keep gives the whole runs that are left, as many to each rank. Drop gives
+  /// none, and pad repeats rows. `batch_size` stays at its default, and a budget is not set.
+  Window window = Window();
   /// Shown in all lists of consumers. A second consumer of that name gets `-2`. Empty, the default:
   /// the program's name; for a rank, its group's with the rank (`resnet:1`).
   std::string name = {};
@@ -36,6 +53,9 @@ struct ConsumerOptions {
   /// that the ring has lost, that lies beyond the stream's end, or that is 2^62 or more. With any
   /// other join it has to be 0.
   std::uint64_t cursor = 0;
+  /// With join = at and a window: the row inside that sample, from an earlier `cursor_row()`.
+  /// Without a window the batches begin at the next sample then.
+  std::uint64_t cursor_row = 0;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   Tail tail = Tail::keep;
   /// The ranks of one job, which share each batch (world 0, the default: no group). Attaching waits
@@ -79,6 +99,18 @@ struct ConsumerOptions {
   /// How long to look for samples before sleeping, at most; more than 100 ms counts as that. The
   /// consumer learns to look for less long where samples take longer. 0: it never looks.
   std::uint64_t spin_us = 50;
+
+  /// What happens when the producer's process dies. A pure stream whose epochs have one length can
+  /// be made again. Its consumers drain what is published, and then wait for the next producer of
+  /// that stream, in the call that needs a batch. They go on with exactly the next sample, and no
+  /// batch is shorter for it. Ranks of a group and consumers on a GPU do not wait: they get
+  /// ProducerGone, as with `error`.
+  OnProducerGone on_producer_gone = OnProducerGone::wait;
+  /// How many seconds a call waits for the next producer, before it throws ProducerGone. The next
+  /// call waits again. The time stands still while a producer of that name opens its dataset.
+  /// Negative: for ever. None, the default: 300 with `start` or a keeper (`serve --keep-alive`),
+  /// else 30.
+  std::optional<double> gone_timeout_s = std::nullopt;
 
   // ---- Surroundings. Most users leave these alone.
 

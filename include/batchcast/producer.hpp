@@ -5,17 +5,21 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/core/group.hpp>
+#include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/core/schema.hpp>
 #include <batchcast/core/states.hpp>
+#include <batchcast/data/cache_options.hpp>
 #include <batchcast/loan.hpp>
 #include <batchcast/producer_options.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
@@ -24,6 +28,7 @@ class ProducerCore;
 }
 
 struct ConsumerInfo {
+  std::uint64_t id = 0;  ///< unique in the stream's life
   std::string name;
   std::string placement;  ///< host, cuda:0
   std::uint32_t pid = 0;
@@ -33,8 +38,9 @@ struct ConsumerInfo {
   std::uint64_t position = 0;
   std::uint64_t lag = 0;  ///< published samples that it has not released yet
   std::uint64_t samples = 0;
-  double wait_seconds = 0;
-  Group group = {};  ///< world 0: none
+  double wait_seconds = 0;        ///< it waited for samples
+  double waited_for_seconds = 0;  ///< the full ring waited for this consumer
+  Group group = {};               ///< world 0: none
 };
 
 /// A group of which some ranks have not come yet. Those that have come wait at the door.
@@ -42,6 +48,22 @@ struct FormingGroup {
   std::string name;
   std::uint32_t world = 0;
   std::vector<std::uint32_t> missing;  ///< ranks
+};
+
+/// How many rows of an axis a ring holds for consumers.
+struct AxisInfo {
+  std::string name;
+  std::uint64_t rows = 0;  ///< that there is room for
+  std::uint64_t used = 0;
+};
+
+/// What may be changed while a stream is served, by `batchcast set` and `Producer::set`.
+struct Setting {
+  std::string name;
+  std::function<std::string()> get;
+  /// Throws InvalidArgument for a value that cannot be meant. It may leave the change to the thread
+  /// that owns what is changed.
+  std::function<void(const std::string& value)> set;
 };
 
 /// One of the rings that show a stream.
@@ -53,6 +75,33 @@ struct RingInfo {
   std::uint64_t published = 0;
   StreamState state = StreamState::starting;
   bool rests = false;  ///< no consumer there asks for samples, so its mirror copies none
+  /// Published samples that its slowest consumer has not released; without one, all that it holds.
+  std::uint64_t used = 0;
+  std::vector<AxisInfo> axes = {};
+};
+
+/// Where the time of one worker went.
+struct WorkerSeconds {
+  double reading = 0;
+  double making = 0;
+  double waiting = 0;  ///< for room in the ring
+  double cpu = 0;
+};
+
+/// What a stream's makers report: a Feeder does.
+struct MakingStats {
+  unsigned workers = 0;
+  bool workers_auto = false;             ///< the feeder chooses their number
+  std::string_view bottleneck = "none";  ///< `name_of(Bottleneck)`
+  WorkerSeconds all = {};                ///< of all workers, those too that have left
+  double helper_cpu = 0;                 ///< processor seconds of threads that help them
+  std::vector<WorkerSeconds> each = {};
+  /// Of making, the share that was decoding: an estimate from 1 sample in 64. Negative: none.
+  double decoding_share = -1;
+  std::uint64_t bad_samples = 0;
+  std::uint64_t stand_ins = 0;
+  std::uint64_t stand_in_times = 0;
+  CacheStats cache = {};
 };
 
 struct ProducerStats {
@@ -61,6 +110,9 @@ struct ProducerStats {
   std::uint64_t published = 0;
   /// How many samples at the end of `published` no trainer received or skipped.
   std::uint64_t unread = 0;
+  double uptime_seconds = 0;
+  std::uint64_t samples = 0;    ///< published, without those that were jumped over
+  std::uint64_t delivered = 0;  ///< that trainers had, those too that have left
   std::uint64_t late_wakeups = 0;
   std::uint64_t space_waits = 0;
   double space_wait_seconds = 0;
@@ -70,6 +122,7 @@ struct ProducerStats {
   std::vector<RingInfo> rings;          ///< the one in host memory first
   std::vector<ConsumerInfo> consumers;
   std::vector<FormingGroup> forming;
+  std::optional<MakingStats> making;  ///< none where the program fills loans itself
 };
 
 /// Serves one stream. Thread-safe: loans may be taken from any number of threads. After fork() the
@@ -119,10 +172,25 @@ class Producer {
   /// much later. Consumers drain what is published. Do not call it from the options' `log`.
   void give_up_name(const std::string& reason) noexcept;
 
-  /// Evicts a consumer that still lives: it gets Revoked. False if there is none.
+  /// Evicts a consumer that still lives: it gets Revoked. False if there is none. Throws Forked.
   bool evict(std::string_view consumer, const std::string& reason);
 
+  /// Throws Forked.
   [[nodiscard]] ProducerStats stats() const;
+  /// Who makes the samples reports by this function, which any thread may call. An empty one ends
+  /// that, and waits for calls that are under way.
+  void report_making(std::function<MakingStats()> report);
+
+  /// Says something through the options' `log`, with the stream's name.
+  void report(LogLevel level, std::string_view text) const;
+
+  /// Changes settings while the stream runs: all of them or, where one is refused, none. A producer
+  /// has `ahead`, `free_running`, `on_stall` and `stall_timeout`, a Feeder adds `workers`.
+  /// `default` is the value that a setting had at first. Throws InvalidArgument, Forked.
+  void set(const std::vector<std::pair<std::string, std::string>>& values);
+  /// Adds a setting, which any thread may call until it is removed. Removing waits for calls of it.
+  void add_setting(Setting setting);
+  void remove_setting(const std::string& name);
   [[nodiscard]] const std::string& stream() const noexcept;
   [[nodiscard]] const std::string& directory() const noexcept;
   /// The fields, without sample_id.
@@ -130,6 +198,9 @@ class Producer {
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
   /// Samples that the ring spans.
   [[nodiscard]] std::uint64_t capacity() const noexcept;
+  /// Rows that the ring has on an axis, which is the most that a sample may have. Throws
+  /// InvalidArgument where the schema has no such axis.
+  [[nodiscard]] std::uint64_t rows(std::string_view axis) const;
   /// Bytes that the ring takes.
   [[nodiscard]] std::uint64_t memory() const noexcept;
 

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/language.hpp>
 
+#include <batchcast/core/axis_rows.hpp>
 #include <batchcast/core/group.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
@@ -12,11 +13,18 @@
 #include <batchcast/device_stage.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
+
+/// The rows of a sample on one axis, by its epoch and its index there.
+using RowsOf = std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t index_in_epoch)>;
 
 struct ProducerOptions {
   // ---- The stream. Every producer says these.
@@ -27,6 +35,12 @@ struct ProducerOptions {
   Schema schema = {};
   /// Upper limit for the samples in host memory, in bytes. Default: 256 MiB.
   std::uint64_t memory = std::uint64_t{256} << 20;
+  /// For a schema with axes, `{{"tokens", 400}}`: the mean number of rows of a sample. It divides
+  /// the memory between samples and rows.
+  std::vector<RowsPerSample> rows_per_sample = {};
+  /// For a schema with axes: how many rows of an axis the ring has, instead of the mean. A sample
+  /// has no more than these. The memory has to have them.
+  std::vector<AxisRowCount> rows = {};
   /// Samples of an epoch. 0, the default: each epoch ends with a call of `end_epoch`.
   std::uint64_t samples_per_epoch = 0;
   /// Epochs to make. 0, the default: endless.
@@ -72,12 +86,26 @@ struct ProducerOptions {
   std::string recipe_json = {};
   /// The recipe determines every byte of the stream.
   bool pure = false;
+  /// For a schema with axes: how many rows each sample has on that axis. An empty function where
+  /// that is not known before samples are made. Trainers with a budget ask for the number of
+  /// batches of an epoch. The producer calls both from one of its threads, as long as it lives.
+  std::function<RowsOf(std::string_view axis)> lengths = {};
   /// For a pure stream: 32 hexadecimal digits. Two streams have the same digits only if they have
   /// the same sample at each position. Empty, the default: the digits in the recipe, else a
   /// fingerprint of its text.
   std::string identity = {};
 
+  /// As SampleMaker::know_ids, of the maker that the feeder has; it outlives the producer. So the
+  /// receipt of an epoch is known although an earlier producer made its beginning. Empty, the
+  /// default: it is unknown then.
+  std::function<bool(std::uint64_t epoch, std::uint64_t index, std::span<std::uint64_t> ids)>
+      known_ids = {};
+
   // ---- Surroundings. Most users leave these alone.
+
+  /// The command line with which this process may be started again, and with its working directory
+  /// and environment; `serve` fills it in. Empty, the default: it cannot be started again.
+  std::vector<std::string> started_with = {};
 
   /// User ids, besides this process's own, whose consumers may attach.
   std::vector<std::uint32_t> allow_uids = {};
@@ -85,6 +113,9 @@ struct ProducerOptions {
   std::string directory = {};
   /// Takes the producer's messages. Empty, the default: warnings and errors go to stderr.
   LogCallback log = {};
+  /// Gives a JSON object that its statistics have as `cache`, for `batchcast inspect`. It is called
+  /// by a thread of the producer's, as long as the producer is there. Empty, the default: none.
+  std::function<std::string()> cache_statistics = {};
 };
 
 }  // namespace batchcast::inline v0_1

@@ -5,6 +5,7 @@
 #include <batchcast/core/language.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,9 @@ struct StartOptions {
   /// A preset's name or the path of a TOML file. Empty, the default: each part of the source is a
   /// field, unchanged.
   std::string recipe = {};
-  std::uint64_t seed = 0;
+  /// Of the order and of all draws. Empty, the default: what `batchcast serve` takes without
+  /// `--seed`, which is 0.
+  std::optional<std::uint64_t> seed = std::nullopt;
 
   // ---- The process. The trainer that starts it chooses; a stream that is already served keeps its
   // own values.

@@ -11,6 +11,8 @@
 #include <batchcast/gpu.hpp>
 #include <batchcast/start.hpp>
 #include <batchcast/torch/batch.hpp>
+#include <batchcast/torch/language.hpp>
+#include <batchcast/torch/ragged.hpp>
 #include <batchcast/torch/shared_data_loader.hpp>
 #include <batchcast/torch/shared_dataset.hpp>
 #include <batchcast/torch/tensor.hpp>

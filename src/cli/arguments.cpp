@@ -9,6 +9,8 @@
 #include <batchcast/core/printable.hpp>
 #include <batchcast/core/text.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace batchcast::cli {
@@ -48,10 +50,71 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
+/// Of an option of trainers and loaders that no command of a producer has, where to say it; empty
+/// for others.
+std::string what_has(const std::string& name) {
+  if (name == "--batch-size") {
+    return " Each trainer chooses its batch size, as in bc.Loader(stream, batch_size=64).";
+  }
+  if (name == "--shuffle") return " `[order]` of the recipe says it; shuffled is the default.";
+  return {};
+}
+
 std::string list_of(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+/// As the page of help calls it: `STREAM`, `--batch-size`.
+std::string shown_name(const CLI::Option& option) {
+  std::string name = option.get_name();
+  if (!option.get_positional()) return name.substr(0, name.find(','));
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return name;
+}
+
+/// Which needed options did not come: `STREAM is missing.` Empty where all did.
+std::string missing_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_required() && option->count() == 0) names.push_back(shown_name(*option));
+  }
+  if (names.empty()) return {};
+  return text("{} {} missing.", list_of(names), names.size() == 1 ? "is" : "are");
+}
+
+/// Counts and types of values: what the parser says of them in other words than ours. Empty for
+/// another error.
+std::string own_words(const CLI::App& app, const CLI::ParseError& error) {
+  const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (is_missing) return missing_of(app);
+  const bool is_count = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
+  const bool is_type = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
+  if (!is_count && !is_type) return {};
+  const std::string what = error.what();
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    const bool is_meant = is_type ? what.find(text(": {} = ", name)) != std::string::npos
+                                  : what.starts_with(name + ": ");
+    if (!is_meant) continue;
+    const std::string shown = shown_name(*option);
+    if (is_type) {
+      const char* const why = option->get_items_expected_max() == 0
+                                  ? "It takes no value, or true or false."
+                                  : "Its value is of another kind.";
+      return text("{}: `{}` cannot be read. {}", shown,
+                  printable(CLI::detail::join(option->results())), why);
+    }
+    if (what.find("missing") != std::string::npos) {
+      return text("{} is there without its value. Write {} {}.", shown, shown,
+                  option->get_type_name());
+    }
+    return text("{} is there {} times, and takes one value.", shown, option->count());
+  }
+  return {};
 }
 
 /// The command that the words chose, as far as they were understood.
@@ -106,10 +169,26 @@ std::string empty_value(const CLI::App& program, const std::vector<std::string>&
   return {};
 }
 
+std::string help_without_command(const CLI::App& program, const std::vector<std::string>& words) {
+  const CLI::App* app = &program;
+  for (const std::string& word : words) {
+    const auto has_name = [&word](const CLI::App* command) { return command->check_name(word); };
+    const std::vector<const CLI::App*> found = app->get_subcommands(has_name);
+    if (found.empty()) return {};
+    app = found.front();
+  }
+  if (app->get_require_subcommand_min() == 0) return {};
+  std::string help = app->help();
+  while (help.ends_with('\n')) help.pop_back();
+  return help;
+}
+
 int exit_of(const CLI::App& program, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return program.exit(error) == 0 ? exit_ok : exit_usage;
   const CLI::App& app = chosen_in(program);
-  say(text("batchcast: {}\nRun `{} --help` for its options.\n", error.what(), full_name(app)));
+  std::string said = own_words(app, error);
+  if (said.empty()) said = printable(error.what());
+  say(text("batchcast: {}\nRun `{} --help` for its options.\n", said, full_name(app)));
   return exit_usage;
 }
 
@@ -121,13 +200,29 @@ std::string unknown_argument(const CLI::App& program) {
   for (const std::string& word : left) {
     if (!is_option(word)) continue;  // perhaps the value of one that is none
     const std::string name = word.substr(0, word.find('='));
+    const std::string elsewhere = what_has(name);
     unknown += text("{}{}`.{}", unknown.empty() ? "there is no option `" : " There is no option `",
-                    printable(name), detail::did_you_mean(name, options_of(app)));
+                    printable(name),
+                    elsewhere.empty() ? detail::did_you_mean(name, options_of(app)) : elsewhere);
   }
   if (unknown.empty()) {
     return text("{}`{}` is one argument too many.", message_of(app), printable(left.front()));
   }
   return text("{}{} `{} --help` lists them.", message_of(app), unknown, full_name(app));
+}
+
+CLI::Validator seconds_between(double least, double most) {
+  return CLI::Validator(
+      [least, most](std::string& word) {
+        double seconds = 0;
+        // False for what is no number as well.
+        const bool fits =
+            CLI::detail::lexical_cast(word, seconds) && seconds >= least && seconds <= most;
+        return fits ? std::string()
+                    : fmt::format("`{}` must be a number of seconds from {:g} to {:g}",
+                                  printable(word), least, most);
+      },
+      CLI::Range(least, most).get_description());
 }
 
 }  // namespace batchcast::cli

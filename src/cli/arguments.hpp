@@ -18,8 +18,13 @@ namespace batchcast::cli {
 [[nodiscard]] std::string unknown_command(const CLI::App& program,
                                           const std::vector<std::string>& words);
 
-/// The same of an option with an `=` and nothing behind it, for which the parser would take the
-/// next word.
+/// The page of help of a command that needs another after it, where no more words came; empty
+/// elsewhere.
+[[nodiscard]] std::string help_without_command(const CLI::App& program,
+                                               const std::vector<std::string>& words);
+
+/// What is wrong with an option with an `=` and nothing behind it; empty if nothing is. The parser
+/// would take the next word.
 [[nodiscard]] std::string empty_value(const CLI::App& program,
                                       const std::vector<std::string>& words);
 
@@ -28,5 +33,8 @@ namespace batchcast::cli {
 /// Ends a parse that threw: prints the help or version that was asked for, or what is wrong with
 /// the arguments. Returns the exit code.
 [[nodiscard]] int exit_of(const CLI::App& program, const CLI::ParseError& error);
+
+/// Of an option in seconds: a number from `least` to `most`.
+[[nodiscard]] CLI::Validator seconds_between(double least, double most);
 
 }  // namespace batchcast::cli

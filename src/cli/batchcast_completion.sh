@@ -20,7 +20,8 @@ _batchcast_value() {
 # _batchcast_streams BATCHCAST [dead]: the streams that a producer serves now; with `dead` also those of killed ones.
 _batchcast_streams() {
   "$1" ls 2>/dev/null |
-    awk -v dead="${2-}" '/^[^ ]/ && $2 ~ /^[0-9]+$/ && ($3 != "dead" || dead != "") { print $1 }'
+    awk -v dead="${2-}" '/^[^ ]/ && $2 ~ /^[0-9]+$/ && ($3 != "dead" || dead != "") { print $1 }
+      dead != "" && $2 == "dead," { sub(/:$/, "", $1); print $1 }'
 }
 
 # _batchcast_consumers BATCHCAST STREAM

@@ -15,10 +15,15 @@ using Action = std::function<int()>;
 // put into `chosen` if that command was given.
 void add_serve(CLI::App& program, Action& chosen);
 void add_ensure(CLI::App& program, Action& chosen);
+void add_tokenize(CLI::App& program, Action& chosen);
 void add_consume(CLI::App& program, Action& chosen);
 void add_recipe(CLI::App& program, Action& chosen);
 void add_inspect(CLI::App& program, Action& chosen);
+void add_cache(CLI::App& program, Action& chosen);
 void add_list(CLI::App& program, Action& chosen);
+void add_set(CLI::App& program, Action& chosen);
+void add_top(CLI::App& program, Action& chosen);
+void add_metrics(CLI::App& program, Action& chosen);
 void add_stop(CLI::App& program, Action& chosen);
 void add_evict(CLI::App& program, Action& chosen);
 void add_dump(CLI::App& program, Action& chosen);

@@ -45,6 +45,9 @@ int parse_and_run(CLI::App& program, std::vector<std::string> words, const cli::
   if (const std::string text = cli::empty_value(program, words); !text.empty()) {
     return fail(text, cli::exit_usage);
   }
+  if (const std::string help = cli::help_without_command(program, words); !help.empty()) {
+    return fail(help, cli::exit_usage);
+  }
   try {
     std::reverse(words.begin(), words.end());  // as the parser takes them
     program.parse(std::move(words));
@@ -66,10 +69,13 @@ struct CommandGroup {
 
 void add_commands(CLI::App& program, cli::Action& chosen) {
   const std::vector<CommandGroup> groups = {
-      {"Serve", {cli::add_serve, cli::add_ensure, cli::add_stop, cli::add_evict}},
-      {"Look at streams", {cli::add_list, cli::add_peek, cli::add_consume}},
-      {"Look at data", {cli::add_inspect, cli::add_recipe, cli::add_check, cli::add_dump}},
-      {"Look at this machine", {cli::add_doctor, cli::add_bench}},
+      {"Serve",
+       {cli::add_serve, cli::add_ensure, cli::add_tokenize, cli::add_stop, cli::add_set,
+        cli::add_evict}},
+      {"Look at streams, at data and at this machine",
+       {cli::add_list, cli::add_top, cli::add_metrics, cli::add_peek, cli::add_consume,
+        cli::add_inspect, cli::add_recipe, cli::add_check, cli::add_dump, cli::add_cache,
+        cli::add_doctor, cli::add_bench}},
   };
   for (const CommandGroup& group : groups) {
     for (const auto& add : group.commands) {
@@ -90,9 +96,8 @@ int run(int argc, char** argv) {
   add_commands(program, chosen);
   // Not before: commands would take it over.
   program.footer(
-      "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise did\n"
-      "not hold, 2 wrong arguments, 3 the environment (no such stream, no memory …),\n"
-      "4 the stream ended early, 130 Ctrl-C (0 of a `serve`: Ctrl-C is how it ends).");
+      "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise broke,\n"
+      "2 arguments, 3 environment, 4 the stream ended early, 130 Ctrl-C (`serve`: 0).");
   return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 

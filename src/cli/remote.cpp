@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "cli/ask_statistics.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/process_state.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/stream_lock.hpp>
+#include <batchcast/join/trust.hpp>
 #include "control/transport.hpp"
+#include "life/life_files.hpp"
+#include "serving/serve_table.hpp"
+#include "start/given_up.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
@@ -22,8 +28,10 @@
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
-// The commands that ask running producers: ls, stop, evict.
+// The commands that ask running producers: ls, stop, evict, set.
 namespace batchcast::cli {
 namespace {
 
@@ -34,6 +42,7 @@ constexpr int order_timeout_ms = 10'000;
 
 struct RemoteOptions {
   std::string stream;
+  std::vector<std::string> values;  ///< NAME=VALUE
   std::optional<std::string> only;  ///< of the streams that there are
   std::string consumer;
   std::string reason;
@@ -89,6 +98,27 @@ nlohmann::json groups_of(const nlohmann::json& stats) {
   return rows;
 }
 
+/// The trainers of a producer that was killed, which wait for the next one or come to it later.
+nlohmann::json waiting_at(const std::string& directory) {
+  nlohmann::json rows = nlohmann::json::array();
+  const std::optional<detail::Life> life = detail::read_life(directory);
+  if (!life) return rows;
+  for (const detail::LifeMember& member : life->members) {
+    if (!detail::is_member_alive(directory, member.lock)) continue;
+    const std::uint64_t at = member.floor.position;
+    const std::uint64_t reached = life->position.position;
+    rows.push_back({{"name", member.name},
+                    {"pid", member.pid},
+                    {"state", "waiting"},
+                    {"placement", member.ring},
+                    {"batch_size", member.batch_size},
+                    {"pace", std::string(name_of(member.pace))},
+                    {"position", at},
+                    {"lag", reached > at ? reached - at : 0}});
+  }
+  return rows;
+}
+
 nlohmann::json row_of(const ListedStream& listed) {
   nlohmann::json row = {{"stream", listed.name},
                         {"pid", listed.pid},
@@ -100,14 +130,42 @@ nlohmann::json row_of(const ListedStream& listed) {
                         {"consumers", nlohmann::json::array()},
                         {"groups", nlohmann::json::array()},
                         {"directory", listed.paths.directory}};
+  if (!listed.served) row["consumers"] = waiting_at(listed.paths.directory);
   if (!listed.served || listed.foreign) return row;
-  const auto answer = ask_control(listed.paths.control, R"({"command":"stats"})", stats_timeout_ms);
+  ControlClient producer(listed.paths.control);
+  const auto answer = ask_statistics(producer, stats_timeout_ms);
   if (!answer) return row;
-  const auto stats = nlohmann::json::parse(*answer, nullptr, false);
-  if (!stats.is_object()) return row;
-  for (const char* key :
-       {"pid", "state", "epoch", "position", "published", "samples_per_second", "consumers",
-        "capacity", "memory", "placement", "rings", "waits_for", "consumers_to_come"}) {
+  const nlohmann::json& stats = *answer;
+  for (const char* key : {"pid",
+                          "state",
+                          "epoch",
+                          "position",
+                          "published",
+                          "samples_per_second",
+                          "consumers",
+                          "capacity",
+                          "memory",
+                          "placement",
+                          "rings",
+                          "waits_for",
+                          "consumers_to_come",
+                          "uptime_seconds",
+                          "samples",
+                          "delivered",
+                          "space_wait_seconds",
+                          "process_cpu_seconds",
+                          "workers",
+                          "workers_auto",
+                          "bottleneck",
+                          "reading_seconds",
+                          "making_seconds",
+                          "waiting_seconds",
+                          "cpu_seconds",
+                          "decoding_seconds_estimate",
+                          "bad_samples",
+                          "stand_ins",
+                          "stand_in_times",
+                          "cache"}) {
     if (stats.contains(key)) row[key] = stats[key];
   }
   if (stats.contains("consumers_left_out")) row["consumers_left_out"] = stats["consumers_left_out"];
@@ -176,11 +234,26 @@ void add_consumers(const nlohmann::json& row, std::vector<std::vector<std::strin
   }
 }
 
+/// A name that a killed producer left, and that nothing uses.
+bool is_left_over(const nlohmann::json& row) {
+  return row["state"] == "dead" && row["consumers"].empty();
+}
+
+void print_left_over(const nlohmann::json& rows) {
+  for (const auto& row : rows) {
+    if (!is_left_over(row)) continue;
+    fmt::print("{}: dead, its producer was killed; `serve` takes the name over, `stop` clears it\n",
+               row["stream"].get<std::string>());
+  }
+}
+
 void print_streams(const nlohmann::json& rows) {
+  if (std::all_of(rows.begin(), rows.end(), is_left_over)) return print_left_over(rows);
   std::vector<std::vector<std::string>> table = {{"STREAM", "PID", "STATE", "PLACE", "EPOCH",
                                                   "PUBLISHED", "SAMPLES/S", "BATCH", "PACE",
                                                   "LAG"}};
   for (const auto& row : rows) {
+    if (is_left_over(row)) continue;
     table.push_back({row["stream"], std::to_string(row["pid"].get<long>()), row["state"],
                      row.value("placement", ""), number_text(row, "epoch"),
                      number_text(row, "published"), number_text(row, "samples_per_second"), "", "",
@@ -203,7 +276,9 @@ void print_streams(const nlohmann::json& rows) {
   print_table(std::move(table));
   const auto explain = [&rows](const char* state, const char* meaning) {
     for (const auto& row : rows) {
-      if (row["state"] == state) return fmt::print("{}: {}\n", state, meaning);
+      if (row["state"] == state && !is_left_over(row)) {
+        return fmt::print("{}: {}\n", state, meaning);
+      }
     }
   };
   const auto explain_consumer = [&rows](const char* state, const char* meaning) {
@@ -235,7 +310,23 @@ void print_streams(const nlohmann::json& rows) {
   }
   explain_group("forming", "its ranks begin once the last of them has come");
   explain_group("broken", "a rank left or died; the others learn of it at their next batch");
+  explain_consumer("waiting", "it goes on with the next producer, which `serve` starts");
+  explain_consumer("missing",
+                   "it has not come from the producer that was killed; its place is kept");
+  for (const auto& row : rows) {
+    const auto pid = row["pid"].get<long>();
+    if (row["state"] != "silent" || pid <= 0 ||
+        !detail::is_stopped(static_cast<std::uint32_t>(pid))) {
+      continue;
+    }
+    fmt::print(
+        "{}: process {} is stopped, and lives; `kill -CONT {}` continues it, `serve --replace` "
+        "takes "
+        "its place\n",
+        row["stream"].get<std::string>(), pid, pid);
+  }
   explain_consumer("stopped", "it does not run, as after SIGSTOP; `kill -CONT PID` resumes it");
+  print_left_over(rows);
 }
 
 void say_what_cannot_be_listed() {
@@ -245,7 +336,21 @@ void say_what_cannot_be_listed() {
   }
 }
 
+/// The directory that BATCHCAST_DIR names, where it is not there; else empty. `serve` makes it.
+std::string missing_directory() {
+  if (environment("BATCHCAST_DIR").empty()) return {};
+  const std::string directory = candidate_directories().front();
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(directory, error).type();
+  return type == std::filesystem::file_type::not_found ? printable(directory) : "";
+}
+
 [[noreturn]] void throw_absent(const std::string& stream) {
+  if (const std::string missing = missing_directory(); !missing.empty()) {
+    throw StreamNotFound(
+        text("batchcast: no stream `{}` is served: {} (BATCHCAST_DIR) does not exist.", stream,
+             missing));
+  }
   throw StreamNotFound(
       text("batchcast: no stream `{}` is served.{} `batchcast ls` shows what there is.", stream,
            why_absent(stream, candidate_directories())));
@@ -258,8 +363,12 @@ int list(const RemoteOptions& options) {
   }
   if (options.only && rows.empty()) throw_absent(*options.only);
   if (!options.only) say_what_cannot_be_listed();
+  const std::string missing = missing_directory();
   if (options.json) {
+    if (!missing.empty()) say(text("batchcast: {} (BATCHCAST_DIR) does not exist\n", missing));
     print_json(rows);
+  } else if (!missing.empty()) {
+    fmt::print("no streams: {} (BATCHCAST_DIR) does not exist\n", missing);
   } else if (rows.empty()) {
     fmt::print("no streams; looked in");
     for (const std::string& directory : candidate_directories())
@@ -274,12 +383,29 @@ int list(const RemoteOptions& options) {
 /// What the command prints of a stream that did as it was asked; may add to the answer.
 using Done = std::function<std::string(const ListedStream&, nlohmann::json& answer)>;
 
+/// Nodes that share BATCHCAST_DIR may serve streams of one name. An order is for one of them.
+void refuse_several_nodes(const std::string& stream, const std::vector<ListedStream>& all) {
+  if (environment("BATCHCAST_DIR").empty()) return;
+  std::string bases;
+  std::size_t nodes = 0;
+  for (const ListedStream& listed : all) {
+    if (!listed.served) continue;
+    bases += text("\n  BATCHCAST_DIR={}",
+                  std::filesystem::path(listed.paths.directory).parent_path().string());
+    ++nodes;
+  }
+  if (nodes < 2) return;
+  throw Error(text("batchcast: {} nodes serve stream `{}`. Say which one is meant, with one of{}",
+                   nodes, stream, bases));
+}
+
 /// One that is served, where a dead one lies in another directory.
 ListedStream own_stream(const std::string& stream) {
   const std::vector<ListedStream> all = list_streams(stream);
   if (all.empty()) throw_absent(stream);
-  const auto served = std::find_if(all.begin(), all.end(),
-                                   [](const ListedStream& listed) { return listed.served; });
+  const auto is_served = [](const ListedStream& listed) { return listed.served; };
+  const auto served = std::find_if(all.begin(), all.end(), is_served);
+  refuse_several_nodes(stream, all);
   const ListedStream& listed = served == all.end() ? all.front() : *served;
   if (!listed.foreign) return listed;
   const std::string whose =
@@ -320,8 +446,16 @@ int ask(const RemoteOptions& options, const ListedStream& listed, const nlohmann
                      options.stream, listed.pid));
   }
   auto answer = nlohmann::json::parse(*reply, nullptr, false);
-  if (answer.is_object() && answer.contains("error")) {
-    throw InvalidArgument(text("batchcast: {}", answer["error"].get<std::string>()));
+  if (!answer.is_object()) {
+    throw Error(text("batchcast: the producer of stream `{}` (pid {}) answers with no JSON object.",
+                     options.stream, listed.pid));
+  }
+  if (const auto error = answer.find("error"); error != answer.end()) {
+    const std::string why =
+        text("batchcast: {}", error->is_string() ? error->get<std::string>() : error->dump());
+    // Only `set` has words that the producer reads; a consumer may not be there, as a stream may.
+    if (command["command"] == "set") throw InvalidArgument(why);
+    throw Error(why);
   }
   const std::string told = done(listed, answer);
   return print_answer(options, answer, told);
@@ -340,15 +474,13 @@ bool is_name_free_soon(const ListedStream& listed) {
   }
 }
 
-/// Takes a name that no producer has, as the next producer would, and gives it up again.
-void clear(const std::string& stream, const StreamPaths& paths) {
+void clear(const std::string& stream, const StreamPaths& paths, const std::string& reason = "") {
   const std::filesystem::path directory = paths.directory;
-  StreamDirectory name({.stream = stream, .base = directory.parent_path().string()});
-  name.forget_log();
+  detail::end_dead_stream(stream, directory.parent_path().string(), reason);
 }
 
 int clear_dead(const RemoteOptions& options, const ListedStream& listed) {
-  clear(listed.name, listed.paths);
+  clear(listed.name, listed.paths, options.reason);
   return print_answer(
       options, {{"ok", true}, {"was_dead", true}, {"name_is_free", true}},
       text("stream `{}` was dead, its producer was killed; its name is free now", options.stream));
@@ -380,18 +512,85 @@ int stop(const RemoteOptions& options) {
              });
 }
 
+[[noreturn]] void throw_dead(const std::string& stream) {
+  throw StreamNotFound(
+      text("batchcast: stream `{}` is dead, its producer was killed. `batchcast serve … --stream "
+           "{}` takes the name over, `batchcast stop {}` clears it.",
+           stream, stream, stream));
+}
+
 int evict(const RemoteOptions& options) {
   const ListedStream stream = own_stream(options.stream);
-  if (!stream.served) {
-    throw StreamNotFound(
-        text("batchcast: stream `{}` is dead, its producer was killed. `batchcast serve … --stream "
-             "{}` takes the name over, `batchcast stop {}` clears it.",
-             options.stream, options.stream, options.stream));
-  }
+  if (!stream.served) throw_dead(options.stream);
   return ask(options, stream,
              {{"command", "evict"}, {"consumer", options.consumer}, {"reason", options.reason}},
              [&](const ListedStream&, nlohmann::json&) {
                return text("`{}` is evicted from stream `{}`", options.consumer, options.stream);
+             });
+}
+
+std::string settable_names() {
+  std::string names;
+  for (const options::Option& option : serving::serve_options().options()) {
+    if (option.is_settable) names += (names.empty() ? "" : ", ") + option.name;
+  }
+  return names;
+}
+
+/// The name, as the table has it, and the value of a word. Throws InvalidArgument, with what can be
+/// set, for what cannot.
+std::pair<std::string, std::string> setting_in(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == word.size()) {
+    throw InvalidArgument(
+        text("batchcast: set: `{}` is not NAME=VALUE, such as workers=4.", printable(word)));
+  }
+  std::string name = word.substr(0, equals);
+  std::replace(name.begin(), name.end(), '-', '_');
+  const std::string value = word.substr(equals + 1);
+  const options::Option* const option = options::find(serving::serve_options().options(), name);
+  if (option == nullptr || !option->is_settable) {
+    const char* const why =
+        option == nullptr ? "no option of a stream" : "fixed once the stream is served";
+    throw InvalidArgument(text("batchcast: set: `{}` is {}. What can be set: {}.", printable(name),
+                               why, settable_names()));
+  }
+  try {
+    const bool is_word = value == "default" || (value == "none" && name == "idle_exit");
+    if (!is_word) check(*option, options::value_in(*option, value));
+  } catch (const options::Refused& refused) {
+    throw InvalidArgument(text("batchcast: set: {} {}", name, refused.what()));
+  }
+  return {name, value};
+}
+
+/// `workers: 2 → 4`, a line each.
+std::string changes_text(const nlohmann::json& answer) {
+  std::string told;
+  for (const auto& one : answer["set"]) {
+    told += text("{}{}: {} → {}", told.empty() ? "" : "\n", printable(one.value("name", "")),
+                 printable(one.value("before", "")), printable(one.value("after", "")));
+  }
+  return told;
+}
+
+int set(const RemoteOptions& options) {
+  nlohmann::json values = nlohmann::json::object();
+  for (const std::string& word : options.values) {
+    const auto [name, value] = setting_in(word);
+    values[name] = value;
+  }
+  const ListedStream stream = own_stream(options.stream);
+  if (!stream.served) throw_dead(options.stream);
+  return ask(options, stream, {{"command", "set"}, {"values", values}},
+             [&](const ListedStream& listed, nlohmann::json& answer) {
+               if (answer.is_object() && answer.contains("set") && answer["set"].is_array()) {
+                 return changes_text(answer);
+               }
+               throw Error(
+                   text("batchcast: the producer of stream `{}` (pid {}) is of an older "
+                        "version, which cannot change this.",
+                        options.stream, listed.pid));
              });
 }
 
@@ -409,9 +608,10 @@ void add_stop(CLI::App& program, Action& chosen) {
   auto options = std::make_shared<RemoteOptions>();
   options->reason = "`batchcast stop` was called";
   CLI::App* command = program.add_subcommand(
-      "stop",
-      "End a stream: consumers drain what is published and get the reason; then its name is free");
-  command->footer("Of a stream whose producer was killed or failed it clears the name.");
+      "stop", "End a stream: consumers get the reason, and its name is free");
+  command->footer(
+      "Consumers drain what is published. Of a stream whose producer was killed or\n"
+      "failed it clears the name.");
   command->add_option("stream", options->stream, "Name of the stream")->required();
   command->add_option("--reason", options->reason, "The reason that consumers get")
       ->capture_default_str();
@@ -430,6 +630,22 @@ void add_evict(CLI::App& program, Action& chosen) {
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print one JSON object");
   command->callback([options, &chosen] { chosen = [options] { return evict(*options); }; });
+}
+
+void add_set(CLI::App& program, Action& chosen) {
+  auto options = std::make_shared<RemoteOptions>();
+  CLI::App* command = program.add_subcommand("set", "Change a stream while it runs");
+  command->footer(
+      text("What can be set:\n"
+           "  {}\n"
+           "`default` gives back the value that the stream began with. `workers=auto`\n"
+           "leaves their number to the producer.\n"
+           "  batchcast set imagenet workers=4 stall_timeout=30",
+           settable_names()));
+  command->add_option("stream", options->stream, "Name of the stream")->required();
+  command->add_option("values", options->values, "What to set, such as workers=4")->required();
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->callback([options, &chosen] { chosen = [options] { return set(*options); }; });
 }
 
 }  // namespace batchcast::cli

@@ -11,6 +11,7 @@
 #include <batchcast/ring/group_state.ipp>
 #include <batchcast/ring/lease_room.ipp>
 #include <batchcast/ring/lease_table.ipp>
+#include <batchcast/ring/look_ahead.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>
 #include <batchcast/ring/memory_left.ipp>
@@ -19,6 +20,10 @@
 #include <batchcast/ring/rank_reader.ipp>
 #include <batchcast/ring/read_cursor.ipp>
 #include <batchcast/ring/reader.ipp>
+#include <batchcast/ring/reader_handover.ipp>
+#include <batchcast/ring/row_cut.ipp>
+#include <batchcast/ring/row_reading.ipp>
 #include <batchcast/ring/spinner.ipp>
 #include <batchcast/ring/stream_over.ipp>
 #include <batchcast/ring/window.ipp>
+#include <batchcast/ring/window_cut.ipp>

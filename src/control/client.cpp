@@ -14,10 +14,15 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <utility>
 #include <zmq.hpp>
 
 namespace batchcast::inline v0_1 {
 namespace {
+
+// An answer is shorter by far; another user's process may send what it likes.
+constexpr std::int64_t answer_bytes_max = 1 << 20;
 
 /// Whether a producer listens at the path. ZeroMQ alone would try to connect for ever.
 bool is_listened_at(const std::string& path) {
@@ -38,6 +43,7 @@ zmq::socket_t connected(zmq::context_t& context, zmq::socket_type type, const st
   zmq::socket_t socket(context, type);
   socket.set(zmq::sockopt::linger, 0);
   socket.set(zmq::sockopt::rcvhwm, 64);
+  socket.set(zmq::sockopt::maxmsgsize, std::int64_t{answer_bytes_max});
   if (type == zmq::socket_type::sub) socket.set(zmq::sockopt::subscribe, "");
   socket.connect("ipc://" + path);
   return socket;
@@ -66,6 +72,34 @@ std::optional<std::string> ask_control(const std::string& control_path, std::str
   socket.set(zmq::sockopt::sndtimeo, timeout_ms);
   if (!socket.send(zmq::buffer(command))) return std::nullopt;
   return receive(socket, timeout_ms);
+}
+
+class ControlClient::Connection {
+ public:
+  explicit Connection(const std::string& path)
+      : context_(1), socket_(connected(context_, zmq::socket_type::dealer, path)) {}
+  [[nodiscard]] zmq::socket_t& socket() noexcept { return socket_; }
+
+ private:
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+ControlClient::ControlClient(std::string control_path) : path_(std::move(control_path)) {}
+ControlClient::~ControlClient() = default;
+
+std::optional<std::string> ControlClient::ask(std::string_view command, int timeout_ms) {
+  if (!connection_) {
+    if (!is_listened_at(path_)) return std::nullopt;
+    check_zmq_can_start();
+    connection_ = std::make_unique<Connection>(path_);
+  }
+  zmq::socket_t& socket = connection_->socket();
+  socket.set(zmq::sockopt::sndtimeo, timeout_ms);
+  std::optional<std::string> answer;
+  if (socket.send(zmq::buffer(command))) answer = receive(socket, timeout_ms);
+  if (!answer) connection_.reset();
+  return answer;
 }
 
 class EventListener::Impl {

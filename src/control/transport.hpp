@@ -60,6 +60,25 @@ class ControlServer {
 [[nodiscard]] std::optional<std::string> ask_control(const std::string& control_path,
                                                      std::string_view command, int timeout_ms);
 
+/// The same for many commands, over one connection. One thread at a time.
+class ControlClient {
+ public:
+  explicit ControlClient(std::string control_path);
+  ~ControlClient();
+
+  ControlClient(const ControlClient&) = delete;
+  ControlClient& operator=(const ControlClient&) = delete;
+
+  /// Does what `ask_control` does. After a time-out the next call connects again, so that no late
+  /// answer is taken for its own.
+  [[nodiscard]] std::optional<std::string> ask(std::string_view command, int timeout_ms);
+
+ private:
+  class Connection;
+  const std::string path_;
+  std::unique_ptr<Connection> connection_;  ///< null: none
+};
+
 /// Listens to a server's events, from the next one on. One thread at a time.
 class EventListener {
  public:

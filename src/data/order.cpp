@@ -3,6 +3,8 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/order.hpp>
 
+#include "data/packed/packed_blocks.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -77,6 +79,7 @@ Order::Order(const OrderOptions& options) : options_(options) {
         "a dataset of {} samples cannot be cut into {} shards: each must have at least one sample.",
         samples, count));
   }
+  if (options.mode == OrderMode::packed) packed_ = std::make_shared<detail::PackedBlocks>(options);
 }
 
 EpochOrder Order::epoch(std::uint64_t epoch) const noexcept {
@@ -86,10 +89,23 @@ EpochOrder Order::epoch(std::uint64_t epoch) const noexcept {
   if (options_.mode == OrderMode::sequential) return {Permutation::identity(samples), first, size};
   const std::uint64_t key =
       detail::fold_key(options_.seed, options_.mode == OrderMode::fixed ? 0 : epoch);
-  if (options_.mode != OrderMode::blocks) return {Permutation(samples, key), first, size};
+  if (options_.mode != OrderMode::blocks) {
+    EpochOrder order(Permutation(samples, key), first, size);
+    order.packed_ = packed_;
+    order.epoch_ = epoch;
+    return order;
+  }
   EpochOrder order(Permutation::identity(1), first, size);
   order.blocks_.emplace(samples, options_.blocks, key);
   return order;
+}
+
+std::uint64_t EpochOrder::packed_index_at(std::uint64_t offset) const noexcept {
+  return packed_->index_at(epoch_, whole_, offset);
+}
+
+std::uint64_t EpochOrder::packed_offset_of(std::uint64_t index) const noexcept {
+  return packed_->offset_of(epoch_, whole_, index);
 }
 
 }  // namespace batchcast::inline v0_1

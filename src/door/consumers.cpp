@@ -57,6 +57,10 @@ void DoorConsumers::hear(DoorClient& client) {
     std::visit(Overloaded{[&](const Bye&) { lose(id, Leaving::bye); },
                           [&](const Pause&) { parts_.events.paused(key); },
                           [&](const Rejoin& request) { rejoin(client, request); },
+                          [&](const CountBatches& request) {
+                            parts_.events.count_batches(key, request);
+                            tell_news();
+                          },
                           [&](const EpochEnd& end) {
                             parts_.events.epoch_ended(key, end);
                             tell_news();
@@ -88,7 +92,10 @@ void DoorConsumers::hear_waiting() {
 
 void DoorConsumers::rejoin(DoorClient& client, const Rejoin& request) {
   const auto reply = parts_.events.rejoin(*client.key, request);
-  const std::string text = std::visit([](const auto& answer) { return encode(answer); }, reply);
+  answer(client, std::visit([](const auto& said) { return encode(said); }, reply));
+}
+
+void DoorConsumers::answer(DoorClient& client, const std::string& text) {
   if (client.connection.send(text) != DoorSend::sent) lose_closed(client);
 }
 
@@ -169,6 +176,8 @@ void DoorConsumers::tell(const RankNews& news) {
     if (client->connection.unread_bytes() < forming_unread_max) {
       DoorClients::say(*client, encode(*forming));
     }
+  } else if (const auto* count = std::get_if<BatchCount>(&news.said)) {
+    answer(*client, encode(*count));
   } else if (const auto* refusal = std::get_if<Refusal>(&news.said)) {
     DoorClient refused = parts_.clients.take(client->id);
     DoorClients::say(refused, encode(*refusal));

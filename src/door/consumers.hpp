@@ -58,6 +58,7 @@ class DoorConsumers {
 
   [[nodiscard]] Leaving last_words(DoorClient& client) noexcept;
   void rejoin(DoorClient& client, const Rejoin& request);
+  void answer(DoorClient& client, const std::string& text);
   void misbehaved(DoorClient& client, const std::string& what);
   void dismiss(ConsumerKey key, const Farewell& farewell);
   void tell(const RankNews& news);

@@ -88,6 +88,9 @@ class DoorServer::Impl {
   void evict_queued();
   [[nodiscard]] int wait_ms(std::uint64_t now) const noexcept;
   void do_what_is_due(std::uint64_t now);
+  /// Tells the news of that event too.
+  template <class Event>
+  void call(Event&& event);
 
   DoorEvents& events_;
   const Options options_;
@@ -162,9 +165,21 @@ void DoorServer::Impl::evict_queued() {
 }
 
 int DoorServer::Impl::wait_ms(std::uint64_t now) const noexcept {
+  if (events_.has_work()) return 0;
   std::uint64_t due = std::min(next_tick_ns_, entrance_.next_due_ns());
   if (const auto consumer_due = consumers_.next_due_ns()) due = std::min(due, *consumer_due);
   return due <= now ? 0 : static_cast<int>((due - now + ns_per_ms - 1) / ns_per_ms);
+}
+
+template <class Event>
+void DoorServer::Impl::call(Event&& event) {
+  try {
+    event();
+  } catch (const std::exception& error) {
+    detail::report(options_.log, LogLevel::warning,
+                   text("the producer's housekeeping failed: {}", error.what()));
+  }
+  consumers_.tell_news();
 }
 
 void DoorServer::Impl::do_what_is_due(std::uint64_t now) {
@@ -173,14 +188,9 @@ void DoorServer::Impl::do_what_is_due(std::uint64_t now) {
   if (now >= next_tick_ns_) {
     next_tick_ns_ = now + static_cast<std::uint64_t>(std::max(options_.tick_ms, 1)) * ns_per_ms;
     handshake_.refuse_late(now);
-    try {
-      events_.tick();
-    } catch (const std::exception& error) {
-      detail::report(options_.log, LogLevel::warning,
-                     text("the producer's housekeeping failed: {}", error.what()));
-    }
-    consumers_.tell_news();
+    call([this] { events_.tick(); });
   }
+  if (events_.has_work()) call([this] { events_.work(); });
   entrance_.do_what_is_due(now);
 }
 

@@ -33,11 +33,12 @@ struct Waiting {
 };
 using AdmissionReply = std::variant<Admission, Refusal, Waiting>;
 
-/// What a rank receives because of another one. A welcome gives it the key that stands there; after
-/// a refusal it is no consumer any more; a farewell evicts it.
+/// What a consumer receives later: a rank because of another one, or the answer to a question that
+/// took time. A welcome gives it the key that stands there; after a refusal it is no consumer any
+/// more; a farewell evicts it.
 struct RankNews {
   ConsumerKey key = 0;
-  std::variant<Forming, Admission, Refusal, Farewell> said;
+  std::variant<Forming, Admission, Refusal, Farewell, BatchCount> said;
 };
 
 enum class Leaving {
@@ -63,12 +64,19 @@ class DoorEvents {
   [[nodiscard]] virtual std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
                                                                const Rejoin& rejoin) = 0;
   virtual void paused(ConsumerKey key) = 0;
+  /// The answer comes as news.
+  virtual void count_batches(ConsumerKey, const CountBatches&) {}
   /// A rank has ended an epoch.
   virtual void epoch_ended(ConsumerKey, const EpochEnd&) {}
-  /// Called after each of the above, and after each tick, until there is no news.
+  /// Called after each of the above, after each tick and each `work`, until there is no news.
   [[nodiscard]] virtual std::vector<RankNews> take_news() { return {}; }
   /// Called at least every `tick_ms`.
   virtual void tick() = 0;
+  /// Something takes longer than a call may: the door calls `work` after each look at its clients,
+  /// as long as this is true.
+  [[nodiscard]] virtual bool has_work() const noexcept { return false; }
+  /// Does a part of it.
+  virtual void work() {}
   /// The program has closed the door's descriptors: no process can join any more, nor be seen to
   /// leave. This is the last call.
   virtual void door_lost() {}

@@ -37,6 +37,8 @@ unsigned WorkerCount::most(const WorkerShares& shares) const noexcept {
 unsigned WorkerCount::next(unsigned workers, const WorkerShares& shares) noexcept {
   const double idle = shares.waiting * workers;
   idle_looks_ = idle >= idle_workers ? idle_looks_ + 1 : 0;
+  // What other processes need is theirs, also of workers that wait now and then.
+  if (processors_ < at_first_ && workers > most(shares)) return most(shares);
   if (shares.waiting < hardly_waits) {
     const unsigned limit = most(shares);
     // A limit that varies with the share of reading should not start and end threads all the time.

@@ -19,7 +19,12 @@ struct WorkerShares {
 class WorkerCount {
  public:
   /// `processors`: what this process may use, at least 1.
-  explicit WorkerCount(unsigned processors) noexcept : processors_(processors) {}
+  explicit WorkerCount(unsigned processors) noexcept
+      : processors_(processors), at_first_(processors) {}
+
+  /// Other processes need some of them now, or no longer.
+  void set_processors(unsigned processors) noexcept { processors_ = processors; }
+  [[nodiscard]] unsigned processors() const noexcept { return processors_; }
 
   /// Call it after `workers` of them spent the time since the last call like this.
   [[nodiscard]] unsigned next(unsigned workers, const WorkerShares& shares) noexcept;
@@ -28,6 +33,7 @@ class WorkerCount {
   [[nodiscard]] unsigned most(const WorkerShares& shares) const noexcept;
 
   unsigned processors_;
+  unsigned at_first_;
   int idle_looks_ = 0;
 };
 

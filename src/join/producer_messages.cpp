@@ -21,15 +21,44 @@ namespace batchcast::inline v0_1 {
 namespace detail::message {
 namespace {
 
-constexpr std::array<std::string_view, 12> refusal_names = {
-    "bad_hello", "layout", "uid",         "full",      "ring_too_small", "finished",
-    "stopped",   "failed", "cursor_gone", "placement", "busy",           "group"};
+constexpr std::array<std::string_view, 13> refusal_names = {
+    "bad_hello", "layout",      "uid",       "full", "ring_too_small", "finished", "stopped",
+    "failed",    "cursor_gone", "placement", "busy", "group",          "recipe"};
 constexpr std::array<std::string_view, 3> segment_kind_names = {"memfd", "cuda_fd", "cuda_ipc"};
 
-constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 3;
+constexpr std::uint32_t paces = 2, joins = 4, betweens = 2, tails = 3, oversizes = 4;
 
-std::uint64_t cursor_in(std::uint64_t cursor, Join join) {
-  return number(cursor, "cursor", 0, join == Join::at ? number_max : 0);
+/// A part of a cursor.
+std::uint64_t cursor_in(std::uint64_t part, const char* key, Join join) {
+  return number(part, key, 0, join == Join::at ? number_max : 0);
+}
+
+template <class Record>
+Window window_in(const Record& record) {
+  Window window;
+  window.axis = name_in(record.window_axis, "window_axis", limits::field_name_bytes_max);
+  const std::uint64_t least = window.axis.empty() ? 0 : 1;
+  const std::uint64_t most = window.axis.empty() ? 0 : number_max;
+  window.rows = number(record.window_rows, "window_rows", least, most);
+  window.runs = number(record.window_runs, "window_runs", least, most);
+  window.extra = number(record.window_extra, "window_extra", 0, most);
+  return window.is_set() ? window : Window();
+}
+
+std::optional<Resumes> resumes_in(const HelloRecord& record) {
+  constexpr std::uint32_t in_loop = 1, between_loops = 2;
+  const std::uint32_t how = small_number(record.resumes, "resumes", between_loops);
+  if (how == 0) return std::nullopt;
+  Resumes resumes;
+  resumes.identity = record.identity;
+  resumes.incarnation = record.incarnation;
+  resumes.consumer_id = number(record.consumer_id, "consumer_id", 1, number_max);
+  resumes.kept_from = number(record.kept_from, "kept_from", 0, number_max);
+  resumes.valid_from = number(record.valid_from, "valid_from", 0, number_max);
+  resumes.claimed = number(record.claimed, "claimed", 0, number_max);
+  resumes.published = number(record.published, "published", 0, record.claimed);
+  resumes.in_loop = how == in_loop;
+  return resumes;
 }
 
 Hello hello_from(const HelloRecord& record) {
@@ -39,7 +68,7 @@ Hello hello_from(const HelloRecord& record) {
   hello.batch_size = number(record.batch_size, "batch_size", 1, number_max);
   hello.pace = choice<Pace>(record.pace, "pace", paces);
   hello.join = choice<Join>(record.join, "join", joins);
-  hello.cursor = cursor_in(record.cursor, hello.join);
+  hello.cursor = cursor_in(record.cursor, "cursor", hello.join);
   hello.between_epochs = choice<BetweenEpochs>(record.between_epochs, "between_epochs", betweens);
   hello.pid = static_cast<std::int32_t>(
       small_number(record.pid, "pid", std::numeric_limits<std::int32_t>::max()));
@@ -49,21 +78,44 @@ Hello hello_from(const HelloRecord& record) {
   hello.world = record.world;
   hello.rank = small_number(record.rank, "rank", record.world == 0 ? 0 : record.world - 1);
   hello.tail = choice<Tail>(record.tail, "tail", tails);
+  hello.oversize = choice<Oversize>(record.oversize, "oversize", oversizes);
+  hello.budget.axis = name_in(record.budget_axis, "budget_axis", limits::field_name_bytes_max);
+  hello.budget.rows = number(record.budget_rows, "budget_rows", hello.budget.axis.empty() ? 0 : 1,
+                             hello.budget.axis.empty() ? 0 : number_max);
+  hello.cursor_row = cursor_in(record.cursor_row, "cursor_row", hello.join);
+  hello.window = window_in(record);
+  hello.rides = small_number(record.rides, "rides", 1) != 0;
+  hello.resumes = resumes_in(record);
   return hello;
 }
 
 Rejoin rejoin_from(const RejoinRecord& record) {
   const Join join = choice<Join>(record.join, "join", joins);
-  return {join, cursor_in(record.cursor, join)};
+  return {join, {cursor_in(record.cursor, "cursor", join), cursor_in(record.row, "row", join)}};
 }
 
 EpochEnd epoch_end_from(const EpochEndRecord& record) {
   return {.epoch = number(record.epoch, "epoch", 0, number_max),
-          .position = number(record.position, "position", 0, number_max),
+          .place = {number(record.position, "position", 0, number_max),
+                    number(record.row, "row", 0, number_max)},
           .early = small_number(record.early, "early", 1) != 0,
           .known = small_number(record.known, "known", 1) != 0,
           .count = record.count,
           .hash = record.hash};
+}
+
+CountBatches count_batches_from(const CountBatchesRecord& record) {
+  const Window window = window_in(record);
+  const std::uint64_t least = window.is_set() ? 0 : 1;
+  const std::uint64_t most = window.is_set() ? 0 : number_max;
+  return {.epoch = number(record.epoch, "epoch", 0, number_max),
+          .batch_size = number(record.batch_size, "batch_size", 1, number_max),
+          .budget = {name_in(record.budget_axis, "budget_axis", limits::field_name_bytes_max),
+                     number(record.budget_rows, "budget_rows", least, most)},
+          .oversize = choice<Oversize>(record.oversize, "oversize", oversizes),
+          .world = small_number(record.world, "world", limits::consumers_max),
+          .window = window,
+          .tail = choice<Tail>(record.tail, "tail", tails)};
 }
 
 }  // namespace
@@ -118,6 +170,7 @@ std::string encode(const Welcome& welcome) {
     const bool whole = detail::from_hex(welcome.segment_handles[i], segment.handle);
     BATCHCAST_ASSERT(whole);
   }
+  record.member_lock = welcome.has_member_lock ? 1 : 0;
   const std::size_t notes = std::min(welcome.notes.size(), WelcomeRecord::notes_max);
   record.note_count = static_cast<std::uint32_t>(notes);
   for (std::size_t i = 0; i < notes; ++i)
@@ -138,6 +191,13 @@ std::string encode(const Rejoined& rejoined) {
   record.epoch = rejoined.epoch;
   record.epoch_start = rejoined.epoch_start;
   record.samples_to_come = rejoined.samples_to_come;
+  return detail::message_encode::to_datagram(record);
+}
+
+std::string encode(const BatchCount& count) {
+  auto record = detail::message_encode::blank<BatchCountRecord>();
+  record.batches = count.batches;
+  record.known = count.known ? 1 : 0;
   return detail::message_encode::to_datagram(record);
 }
 
@@ -196,6 +256,10 @@ ConsumerMessage decode_from_consumer(std::string_view datagram) {
       return detail::message::rejoin_from(detail::message::record_in<RejoinRecord>(datagram));
     if (detail::message::is(head, RecordType::epoch_end))
       return detail::message::epoch_end_from(detail::message::record_in<EpochEndRecord>(datagram));
+    if (detail::message::is(head, RecordType::count_batches)) {
+      return detail::message::count_batches_from(
+          detail::message::record_in<CountBatchesRecord>(datagram));
+    }
     throw detail::message::of_unknown_type(head);
   } catch (const detail::message::Malformed& wrong) {
     return BadMessage{text("a consumer's message cannot be read: {}", wrong.text)};

@@ -16,6 +16,7 @@ namespace batchcast::inline v0_1 {
 [[nodiscard]] std::string encode(const Welcome& welcome);
 [[nodiscard]] std::string encode(const Refusal& refusal);
 [[nodiscard]] std::string encode(const Rejoined& rejoined);
+[[nodiscard]] std::string encode(const BatchCount& count);
 [[nodiscard]] std::string encode(const Farewell& farewell);
 [[nodiscard]] std::string encode(const Forming& forming);
 

@@ -7,11 +7,30 @@ namespace {
 
 using Consumer = ConsumerOptions;
 
+Table<Window> window_options() {
+  Table<Window> table;
+  table.heading("The stream");
+  table.add("extra", &Window::extra,
+            "With a `window`: rows that each run shows besides, which are the first of the next; "
+            "with 1, inputs and targets are views of one batch.");
+  return table;
+}
+
 void add_stream(Table<Consumer>& table) {
   table.heading("The stream");
   table.add("stream", &Consumer::stream, "Name of the stream.").needed();
   table.add("batch_size", &Consumer::batch_size, "Samples of a batch, at most the ring's capacity.")
       .from(1);
+  table.add("budget", &Consumer::budget,
+            "Of a stream with axes: as many whole samples as have no more rows than this, such as "
+            "tokens=16384; `batch_size` is then the most samples, if it is given.");
+  table.add("oversize", &Consumer::oversize,
+            "What becomes of a sample beyond the `budget`: `error`; `alone`, a batch by itself; "
+            "`truncate`, its first rows alone; `drop`, it is left out.");
+  table.add("window", &Consumer::window,
+            "Of a stream with axes: batches of a number of runs of consecutive rows, cut "
+            "through samples, such as tokens=2048x8; they have the fields of that axis alone.");
+  table.include(&Consumer::window, window_options());
   table.add("name", &Consumer::name,
             "Name in lists of consumers; by default that of the script or program, of a rank its "
             "group's.");
@@ -26,6 +45,8 @@ void add_course(Table<Consumer>& table) {
       "Where to begin: `rewind`, at this epoch's start if the ring has it, else at the next's; "
       "`next_epoch`; `now`, within an epoch; `at`, the position `cursor`.");
   table.add("cursor", &Consumer::cursor, "Position to begin at, with `join` at.");
+  table.add("cursor_row", &Consumer::cursor_row,
+            "With `join` at and a `window`: the row inside the sample at `cursor`.");
   table.add("between_epochs", &Consumer::between_epochs,
             "`hold`: the producer waits between two loops as well; `let_go`: only inside a loop.");
   table.add("tail", &Consumer::tail,
@@ -62,6 +83,13 @@ void add_waiting(Table<Consumer>& table) {
            "Microseconds to look for samples before sleeping, at most.")
       .from(0, 100'000)  // above, it would never sleep, and notice no signal
       .command("spin");
+  table.add("on_producer_gone", &Consumer::on_producer_gone,
+            "When the producer dies in a stream that can be made again: `wait` for the next one, "
+            "and go on with the next sample; `error`.");
+  table
+      .add("gone_timeout", &Consumer::gone_timeout_s,
+           "Seconds to wait for the next producer; by default 300 with `start`, else 30.")
+      .or_forever();
 }
 
 void add_surroundings(Table<Consumer>& table) {

@@ -2,11 +2,14 @@
 // Copyright 2026 the batchcast authors
 #include "options/option.hpp"
 
+#include "options/table.hpp"
+
 #include <batchcast/core/bytes_in.hpp>
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <algorithm>
@@ -64,10 +67,15 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
 [[noreturn]] void refuse_count(const Option& option, const std::string& given) {
   const std::string what =
       option.word.empty() ? "a whole number," : text("{} or a number", option.word);
-  if (option.most == no_most) {
-    throw Refused(text("`{}` must be {} {} or more", given, what, option.least));
+  // A number that is too large learns what the largest is.
+  constexpr std::size_t digits_that_fit = 19;
+  const bool is_too_large =
+      given.size() > digits_that_fit && given.find_first_not_of("0123456789") == std::string::npos;
+  if (option.most == no_most && !is_too_large) {
+    throw Refused(text("`{}` must be {} {} or more", printable(given), what, option.least));
   }
-  throw Refused(text("`{}` must be {} from {} to {}", given, what, option.least, option.most));
+  throw Refused(
+      text("`{}` must be {} from {} to {}", printable(given), what, option.least, option.most));
 }
 
 [[nodiscard]] std::uint64_t count_in(const Option& option, const std::string& text) {
@@ -88,7 +96,8 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
   } else if (!option.is_clamped) {
     what = text("seconds, a number from 0 to {}", most);
   }
-  throw Refused(text("`{}` must be {}{}", given, what, option.has_end ? "" : ", or -1 for no end"));
+  throw Refused(text("`{}` must be {}{}", printable(given), what,
+                     option.has_end ? "" : ", or -1 for no end"));
 }
 
 [[nodiscard]] double seconds_in(const Option& option, const std::string& text) {
@@ -110,7 +119,7 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
       begin = end + 1;
     }
   }
-  if (option.kind == Kind::texts) return texts;
+  if (option.kind != Kind::counts) return texts;
   std::vector<std::uint64_t> counts;
   for (const std::string& text : texts) counts.push_back(count_in(option, text));
   return counts;
@@ -152,6 +161,7 @@ template <class Named>
     return text.find_first_of(".e") == text.npos ? text + ".0" : text;
   }
   if (const auto* flag = std::get_if<bool>(&option.initial)) return *flag ? "True" : "False";
+  if (option.kind == Kind::rows) return "None";
   if (option.is_list()) return option.initial.index() == 0 ? "None" : "()";
   const std::string text = text_of(option.initial);
   return text.empty() ? "None" : quoted(text);
@@ -190,7 +200,50 @@ Option& Option::one_of(std::vector<std::string> names) {
 bool Option::may_be_none() const {
   if (is_needed) return false;
   if (kind == Kind::seconds) return !has_end || initial.index() == 0;
-  return kind == Kind::object || kind == Kind::group || python_default(*this) == "None";
+  return kind == Kind::object || kind == Kind::group || kind == Kind::budget ||
+         kind == Kind::window || kind == Kind::rows || python_default(*this) == "None";
+}
+
+// ---- rows
+
+RowsText RowsText::in(const std::string& words) {
+  const std::size_t equals = words.rfind('=');
+  RowsText rows;
+  if (equals != words.npos && equals != 0) {
+    rows.axis = words.substr(0, equals);
+    const std::string number = words.substr(equals + 1);
+    if (const auto count = bytes_in(number)) rows.number = static_cast<double>(*count);
+    char* end = nullptr;
+    const double fraction = std::strtod(number.c_str(), &end);
+    const bool is_whole = !number.empty() && end == number.c_str() + number.size();
+    if (is_whole && std::isfinite(fraction)) rows.number = fraction;
+  }
+  if (rows.number > 0) return rows;
+  throw Refused(text("`{}` has to be AXIS=N, such as tokens=16384 or tokens=64M", words));
+}
+
+std::uint64_t RowsText::count() const {
+  constexpr double most = 9e15;
+  if (number >= 1 && number <= most && std::trunc(number) == number) {
+    return static_cast<std::uint64_t>(number);
+  }
+  if (number > most) {
+    throw Refused(text("`{}` rows of the axis `{}` are too many: the most is {}",
+                       number_text(number), axis, number_text(most)));
+  }
+  throw Refused(
+      text("`{}` rows of the axis `{}` have to be a whole number", number_text(number), axis));
+}
+
+Window window_in(const std::string& words) {
+  const std::size_t equals = words.rfind('=');
+  const std::size_t times = words.rfind('x');
+  if (equals != words.npos && equals != 0 && times != words.npos && times > equals) {
+    const auto rows = bytes_in(words.substr(equals + 1, times - equals - 1));
+    const auto runs = bytes_in(words.substr(times + 1));
+    if (rows && runs) return {words.substr(0, equals), *rows, *runs};
+  }
+  throw Refused(text("`{}` has to be AXIS=ROWSxRUNS, such as tokens=2048x8", words));
 }
 
 // ---- values
@@ -204,6 +257,7 @@ Value value_in(const Option& option, const std::string& text) {
     case Kind::seconds:
       return seconds_in(option, text);
     case Kind::bytes:
+      if (option.may_be_zero && text == "0") return std::uint64_t{0};
       if (const auto bytes = bytes_in(text)) return *bytes;
       throw Refused(no_bytes_in(text));
     case Kind::choice: {
@@ -213,6 +267,7 @@ Value value_in(const Option& option, const std::string& text) {
     }
     case Kind::texts:
     case Kind::counts:
+    case Kind::rows:
       return list_in(option, {text});
     default:
       return text;
@@ -238,13 +293,14 @@ void check(const Option& option, const Value& value) {
     if (!is_forever && !(is_in_range && is_enough)) refuse_seconds(option, number_text(*seconds));
   }
   const auto* word = std::get_if<std::string>(&value);
-  const bool is_optional = option.initial.index() == 0 && option.kind != Kind::group;
+  const bool is_optional = option.initial.index() == 0 && option.kind != Kind::group &&
+                           option.kind != Kind::budget && option.kind != Kind::window;
   if (word != nullptr && word->empty() && is_optional) throw Refused("it is empty");
   if (word != nullptr && option.kind == Kind::choice) {
     const auto& choices = option.choices;
     if (std::find(choices.begin(), choices.end(), *word) != choices.end()) return;
-    throw Refused(text("`{}` is none of its choices, {}.{}", *word, listed(choices, "\""),
-                       detail::did_you_mean(*word, choices)));
+    throw Refused(text("`{}` is none of its choices, {}.{}", printable(*word),
+                       listed(choices, "\""), detail::did_you_mean(*word, choices)));
   }
 }
 
@@ -355,6 +411,11 @@ std::string command_value(const Option& option) {
       return "NUMBER";
     case Kind::choice:
       return "{" + with(joined(option.choices, ","), '_', '-') + "}";
+    case Kind::budget:
+    case Kind::rows:
+      return "AXIS=N";
+    case Kind::window:
+      return "AXIS=ROWSxRUNS";
     default:
       return "TEXT";
   }
@@ -395,6 +456,12 @@ std::string python_type(const Option& option) {
       return (option.takes_one ? "int | " : "") + ("collections.abc.Sequence[int]" + none);
     case Kind::group:
       return "str | tuple[str, int, int] | None";
+    case Kind::budget:
+      return "str | tuple[str, int] | None";
+    case Kind::window:
+      return "str | tuple[str, int, int] | None";
+    case Kind::rows:
+      return "collections.abc.Mapping[str, int | float | str] | None";
     case Kind::object:
       break;
   }

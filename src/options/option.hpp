@@ -29,6 +29,9 @@ enum class Kind : std::uint8_t {
   texts,   ///< any number of texts
   counts,  ///< any number of whole numbers
   group,   ///< a text, or in Python a tuple (name, rank, world)
+  budget,  ///< a text AXIS=ROWS, or in Python a tuple (axis, rows)
+  window,  ///< a text AXIS=ROWSxRUNS, or in Python a tuple (axis, rows, runs)
+  rows,    ///< any number of such texts, or in Python a dict of numbers by axes
   object,  ///< Python's alone, which takes it by itself: `python_type`
 };
 
@@ -58,8 +61,10 @@ struct Option {
   bool is_above_zero = false;  ///< seconds
   bool has_end = true;         ///< of seconds: false where -1 is for ever
   bool is_clamped = false;     ///< seconds: any number will do, and what is too long is for ever
+  bool may_be_zero = false;    ///< bytes: 0 is a size as well
   bool takes_one = false;      ///< a list: in Python an item without a list, too
   bool is_for_python = true;
+  bool is_settable = false;  ///< `batchcast set` changes it while a stream runs
 
   Value initial = {};  ///< the default
   std::function<void(void* options, const Value&)> set = {};
@@ -70,6 +75,7 @@ struct Option {
   Option& from(std::uint64_t low) { return from(low, most); }
   Option& above_zero() { return is_above_zero = true, *this; }
   Option& or_forever() { return has_end = false, *this; }
+  Option& or_zero() { return may_be_zero = true, *this; }
   Option& clamped() { return is_clamped = true, *this; }
   Option& or_word(std::string other) { return word = std::move(other), *this; }
   Option& or_one() { return takes_one = true, *this; }
@@ -78,11 +84,12 @@ struct Option {
   Option& with(std::string other) { return needs = std::move(other), *this; }
   Option& command(std::string names) { return command_name = std::move(names), *this; }
   Option& only_python() { return command("-"); }
+  Option& settable() { return is_settable = true, *this; }
   Option& only_command() { return is_for_python = false, *this; }
 
   [[nodiscard]] bool is_for_commands() const noexcept { return command_name != "-"; }
   [[nodiscard]] bool is_list() const noexcept {
-    return kind == Kind::texts || kind == Kind::counts;
+    return kind == Kind::texts || kind == Kind::counts || kind == Kind::rows;
   }
   /// Whether None, in Python, is its default.
   [[nodiscard]] bool may_be_none() const;

@@ -13,7 +13,7 @@ const Table<StartOptions>& start_options() {
     made.path("recipe", &Start::recipe,
               "A preset's name or the path of a TOML file; without, each part is a field, "
               "unchanged.");
-    made.add("seed", &Start::seed, "Seed of the order and of all draws.");
+    made.add("seed", &Start::seed, "Seed of the order and of all draws; 0 by default.");
     made.heading("The process: a stream that is already served keeps its own");
     made.bytes("memory", &Start::memory,
                "Upper limit for the samples in host memory, as bytes or a text.");

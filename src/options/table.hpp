@@ -4,7 +4,9 @@
 
 #include "options/option.hpp"
 
+#include <batchcast/core/axis_rows.hpp>
 #include <batchcast/core/group.hpp>
+#include <batchcast/core/options.hpp>
 #include <batchcast/core/placement.hpp>
 
 #include <algorithm>
@@ -71,6 +73,82 @@ struct Member<Group> {
   }
   static void set(Group& member, const Value& value) {
     member = Group(std::get<std::string>(value));
+  }
+};
+
+/// What `AXIS=NUMBER` says. Throws Refused.
+struct RowsText {
+  std::string axis;
+  double number = 0;
+
+  [[nodiscard]] static RowsText in(const std::string& text);
+  [[nodiscard]] std::uint64_t count() const;
+};
+
+/// What `AXIS=ROWSxRUNS` says. Throws Refused.
+[[nodiscard]] Window window_in(const std::string& text);
+
+template <>
+struct Member<Budget> {
+  static constexpr Kind kind = Kind::budget;
+  static Value get(const Budget& member) {
+    return member.is_set() ? Value(member.axis + "=" + std::to_string(member.rows)) : Value();
+  }
+  static void set(Budget& member, const Value& value) {
+    const RowsText text = RowsText::in(std::get<std::string>(value));
+    member = {text.axis, text.count()};
+  }
+};
+
+template <>
+struct Member<Window> {
+  static constexpr Kind kind = Kind::window;
+  static Value get(const Window& member) {
+    if (member.axis.empty()) return {};
+    return member.axis + "=" + std::to_string(member.rows) + "x" + std::to_string(member.runs);
+  }
+  static void set(Window& member, const Value& value) {
+    const std::uint64_t extra = member.extra;  // an option beside it
+    member = window_in(std::get<std::string>(value));
+    member.extra = extra;
+  }
+};
+
+template <>
+struct Member<std::vector<AxisRowCount>> {
+  static constexpr Kind kind = Kind::rows;
+  static Value get(const std::vector<AxisRowCount>& member) {
+    std::vector<std::string> texts;
+    for (const AxisRowCount& one : member) {
+      texts.push_back(one.axis + "=" + std::to_string(one.rows));
+    }
+    return texts;
+  }
+  static void set(std::vector<AxisRowCount>& member, const Value& value) {
+    member.clear();
+    for (const std::string& one : std::get<std::vector<std::string>>(value)) {
+      const RowsText text = RowsText::in(one);
+      member.push_back({text.axis, text.count()});
+    }
+  }
+};
+
+template <>
+struct Member<std::vector<RowsPerSample>> {
+  static constexpr Kind kind = Kind::rows;
+  static Value get(const std::vector<RowsPerSample>& member) {
+    std::vector<std::string> texts;
+    for (const RowsPerSample& one : member) {
+      texts.push_back(one.axis + "=" + std::to_string(one.rows));
+    }
+    return texts;
+  }
+  static void set(std::vector<RowsPerSample>& member, const Value& value) {
+    member.clear();
+    for (const std::string& one : std::get<std::vector<std::string>>(value)) {
+      const RowsText text = RowsText::in(one);
+      member.push_back({text.axis, text.number});
+    }
   }
 };
 

@@ -2,10 +2,15 @@
 // Copyright 2026 the batchcast authors
 #include "producer/commands.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/printable.hpp>
+#include "core/cpu_time.hpp"
+#include "core/usable_processors.hpp"
+#include "observe/stream_json.hpp"
 #include "producer/producer_core.hpp"
+#include "producer/setting_values.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,8 +19,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <map>
-#include <numeric>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,85 +31,73 @@ namespace {
 
 using nlohmann::json;
 
-json consumer_json(const ConsumerInfo& consumer) {
-  json row = {{"name", consumer.name},
-              {"placement", consumer.placement},
-              {"pid", consumer.pid},
-              {"batch_size", consumer.batch_size},
-              {"pace", std::string(name_of(consumer.pace))},
-              {"lag", consumer.lag},
-              {"state", std::string(name_of(consumer.state))},
-              {"position", consumer.position},
-              {"samples", consumer.samples},
-              {"wait_seconds", consumer.wait_seconds}};
-  if (consumer.group.world != 0) {
-    row["group"] = consumer.group.name;
-    row["rank"] = consumer.group.rank;
-    row["world"] = consumer.group.world;
+observe::Trainer trainer_of(const ConsumerInfo& info) {
+  observe::Trainer trainer;
+  trainer.id = info.id;
+  trainer.name = info.name;
+  trainer.placement = info.placement;
+  trainer.pid = info.pid;
+  trainer.batch_size = info.batch_size;
+  trainer.pace = name_of(info.pace);
+  trainer.state = name_of(info.state);
+  trainer.position = info.position;
+  trainer.lag = info.lag;
+  trainer.samples = info.samples;
+  trainer.wait_seconds = info.wait_seconds;
+  trainer.waited_for_seconds = info.waited_for_seconds;
+  trainer.group = info.group.name;
+  trainer.rank = info.group.rank;
+  trainer.world = info.group.world;
+  return trainer;
+}
+
+observe::Ring ring_of(const RingInfo& info) {
+  observe::Ring ring;
+  ring.placement = info.placement;
+  ring.id = info.id;
+  ring.capacity = info.capacity;
+  ring.memory = info.memory;
+  ring.published = info.published;
+  ring.used = info.used;
+  ring.state = info.rests ? "resting" : name_of(info.state);
+  for (const AxisInfo& axis : info.axes) ring.axes.push_back({axis.name, axis.rows, axis.used});
+  return ring;
+}
+
+observe::Making making_of(const MakingStats& stats) {
+  observe::Making making;
+  making.workers = stats.workers;
+  making.workers_auto = stats.workers_auto;
+  making.bottleneck = stats.bottleneck;
+  making.reading_seconds = stats.all.reading;
+  making.making_seconds = stats.all.making;
+  making.waiting_seconds = stats.all.waiting;
+  making.cpu_seconds = stats.all.cpu + stats.helper_cpu;
+  if (stats.decoding_share >= 0) {
+    making.decoding_seconds = stats.decoding_share * stats.all.making;
   }
-  return row;
-}
-
-json forming_json(const FormingGroup& group) {
-  constexpr std::size_t named_max = 64;
-  const std::size_t named = std::min(group.missing.size(), named_max);
-  const auto end = group.missing.begin() + static_cast<std::ptrdiff_t>(named);
-  json row = {{"group", group.name},
-              {"world", group.world},
-              {"missing", std::vector<std::uint32_t>(group.missing.begin(), end)}};
-  if (named < group.missing.size()) row["missing_left_out"] = group.missing.size() - named;
-  return row;
-}
-
-/// As many ranks may wait as there are places, and each may belong to another large group.
-json forming_rows(const std::vector<FormingGroup>& groups) {
-  constexpr std::size_t bytes_max = limits::message_bytes_max / 4;
-  json rows = json::array();
-  std::size_t bytes = 0;
-  for (const FormingGroup& group : groups) {
-    json row = forming_json(group);
-    bytes += row.dump().size() + 1;
-    if (bytes > bytes_max) break;
-    rows.push_back(std::move(row));
+  for (const WorkerSeconds& one : stats.each) {
+    making.each.push_back({one.reading, one.making, one.waiting, one.cpu});
   }
-  return rows;
+  making.bad_samples = stats.bad_samples;
+  making.stand_ins = stats.stand_ins;
+  making.stand_in_times = stats.stand_in_times;
+  making.has_cache = stats.cache.exists;
+  making.cache_hits = stats.cache.hits;
+  making.cache_misses = stats.cache.misses;
+  making.cache_bytes = stats.cache.bytes;
+  return making;
 }
 
-/// Whether it asks for samples, or holds some.
-bool stands(const ConsumerInfo& consumer) noexcept {
-  return consumer.state != ConsumerState::paused && consumer.state != ConsumerState::observing;
-}
-
-/// As many rows as fit into an answer, in their order. Those left out are ahead of the others.
-json consumer_rows(const std::vector<ConsumerInfo>& consumers) {
-  constexpr std::size_t bytes_max = limits::message_bytes_max / 8 * 5;
-  std::vector<std::size_t> order(consumers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto urgency = [&](std::size_t at) {
-    return std::pair(stands(consumers[at]), consumers[at].lag);
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return urgency(a) > urgency(b); });
-  std::map<std::size_t, json> rows;
-  std::size_t bytes = 0;
-  for (const std::size_t at : order) {
-    json row = consumer_json(consumers[at]);
-    bytes += row.dump().size() + 1;
-    if (bytes > bytes_max) break;
-    rows.emplace(at, std::move(row));
+/// Where the slowest consumer stands.
+std::uint64_t lowest_position(const ProducerStats& stats) {
+  std::uint64_t position = stats.published;
+  for (const ConsumerInfo& consumer : stats.consumers) {
+    const bool stands =
+        consumer.state != ConsumerState::paused && consumer.state != ConsumerState::observing;
+    if (stands) position = std::min(position, consumer.position);
   }
-  json list = json::array();
-  for (auto& [at, row] : rows) list.push_back(std::move(row));
-  return list;
-}
-
-json ring_json(const RingInfo& ring) {
-  return {{"placement", ring.placement},
-          {"id", ring.id},
-          {"capacity", ring.capacity},
-          {"memory", ring.memory},
-          {"published", ring.published},
-          {"state", ring.rests ? "resting" : std::string(name_of(ring.state))}};
+  return position;
 }
 
 std::string string_of(const json& command, const char* key, const std::string& otherwise) {
@@ -112,9 +107,8 @@ std::string string_of(const json& command, const char* key, const std::string& o
   return found->get<std::string>();
 }
 
-std::uint64_t stall_timeout_in(const json& command, std::uint64_t otherwise_ms) {
+std::uint64_t stall_timeout_in(const json& command) {
   const auto found = command.find("stall_timeout_s");
-  if (found == command.end()) return otherwise_ms;
   const double milliseconds = found->is_number() ? found->get<double>() * 1000 : 0;
   constexpr auto most = static_cast<double>(limits::stall_timeout_ms_max);
   if (!(milliseconds > 0 && milliseconds <= most)) {
@@ -124,18 +118,27 @@ std::uint64_t stall_timeout_in(const json& command, std::uint64_t otherwise_ms) 
   return static_cast<std::uint64_t>(std::ceil(milliseconds));
 }
 
+std::uint64_t count_in(const json& command, const char* key, std::uint64_t otherwise,
+                       std::uint64_t least) {
+  const auto found = command.find(key);
+  if (found == command.end()) return otherwise;
+  if (!found->is_number_unsigned() || found->get<std::uint64_t>() < least) {
+    throw InvalidArgument(text("`{}` must be a whole number, at least {}", key, least));
+  }
+  return found->get<std::uint64_t>();
+}
+
+/// None where the command asks for no part of the consumers.
+std::optional<observe::Page> page_in(const json& command) {
+  if (!command.contains("from") && !command.contains("count")) return std::nullopt;
+  const observe::Page all;
+  return observe::Page{count_in(command, "from", all.from, 0),
+                       count_in(command, "count", all.count, 1)};
+}
+
 /// The reason in a command; consumers and terminals show it.
 std::string reason_in(const json& command, const std::string& otherwise) {
   return printable(string_of(command, "reason", otherwise));
-}
-
-/// Where the slowest consumer stands.
-std::uint64_t lowest_position(const ProducerStats& stats) {
-  std::uint64_t position = stats.published;
-  for (const ConsumerInfo& consumer : stats.consumers) {
-    if (stands(consumer)) position = std::min(position, consumer.position);
-  }
-  return position;
 }
 
 std::string evict(ProducerCore& core, const json& command) {
@@ -159,57 +162,91 @@ std::string stop(ProducerCore& core, const json& command) {
   return json{{"ok", true}}.dump();
 }
 
-std::string set(ProducerCore& core, const json& command) {
-  const std::string on_stall =
-      string_of(command, "on_stall", std::string(name_of(core.options().on_stall)));
-  if (on_stall != "report" && on_stall != "evict") {
-    throw InvalidArgument("`on_stall` is `report` or `evict`");
+/// As the command line writes it.
+std::string value_text(const std::string& name, const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  throw InvalidArgument(
+      text("the value of `{}` must be a text, a number, true or false", printable(name)));
+}
+
+/// `values`, and the names that commands of version 0.1 have.
+std::vector<std::pair<std::string, std::string>> values_in(const json& command) {
+  std::vector<std::pair<std::string, std::string>> values;
+  if (command.contains("stall_timeout_s")) {
+    const double seconds = static_cast<double>(stall_timeout_in(command)) / 1000;
+    values.emplace_back("stall_timeout", seconds_text(seconds));
   }
-  const std::uint64_t timeout_ms = stall_timeout_in(command, core.options().stall_timeout_ms);
-  core.rings().set_stall_policy(timeout_ms, on_stall == "evict" ? OnStall::evict : OnStall::report);
-  return json{{"ok", true}}.dump();
+  if (command.contains("on_stall")) {
+    values.emplace_back("on_stall", string_of(command, "on_stall", ""));
+  }
+  const auto named = command.find("values");
+  if (named == command.end()) return values;
+  if (!named->is_object()) throw InvalidArgument("`values` must be an object");
+  for (const auto& [name, value] : named->items()) {
+    values.emplace_back(name, value_text(name, value));
+  }
+  return values;
+}
+
+std::string set(ProducerCore& core, const json& command) {
+  json changed = json::array();
+  for (const Settings::Changed& one : core.settings().set(values_in(command))) {
+    changed.push_back({{"name", one.name}, {"before", one.before}, {"after", one.after}});
+  }
+  return json{{"ok", true}, {"set", std::move(changed)}}.dump();
 }
 
 }  // namespace
 
-std::string ProducerCommands::statistics() const {
+ProducerCommands::ProducerCommands(ProducerCore& core)
+    : core_(core), processors_(usable_processors()) {}
+
+observe::Stream ProducerCommands::look() const {
   const ProducerStats now = core_.stats();
   const HostRing& host = core_.rings().host();
-  json consumers = consumer_rows(now.consumers);
-  const std::size_t consumers_left_out = now.consumers.size() - consumers.size();
-  json forming = forming_rows(now.forming);
-  const std::size_t forming_left_out = now.forming.size() - forming.size();
-  json rings = json::array();
-  for (const RingInfo& ring : now.rings) rings.push_back(ring_json(ring));
-  json told = {{"event", "statistics"},
-               {"stream", core_.options().stream},
-               {"pid", ::getpid()},
-               {"state", std::string(name_of(now.state))},
-               {"epoch", now.epoch},
-               {"position", lowest_position(now)},
-               {"published", now.published},
-               {"samples_per_second", now.samples_per_second},
-               {"capacity", host.capacity()},
-               {"memory", host.memory()},
-               {"samples_per_epoch", core_.options().samples_per_epoch},
-               {"placement", "host"},
-               {"late_wakeups", now.late_wakeups},
-               {"space_wait_seconds", now.space_wait_seconds},
-               {"waits_for", std::string(name_of(now.waits_for))},
-               {"consumers_to_come", now.consumers_to_come},
-               {"rings", std::move(rings)},
-               {"consumers", std::move(consumers)},
-               {"forming", std::move(forming)}};
-  if (consumers_left_out != 0) told["consumers_left_out"] = consumers_left_out;
-  if (forming_left_out != 0) told["forming_left_out"] = forming_left_out;
-  return told.dump();
+  observe::Stream stream;
+  stream.name = core_.options().stream;
+  stream.pid = static_cast<std::uint64_t>(::getpid());
+  stream.state = name_of(now.state);
+  stream.uptime_seconds = now.uptime_seconds;
+  stream.epoch = now.epoch;
+  stream.position = lowest_position(now);
+  stream.published = now.published;
+  stream.samples = now.samples;
+  stream.delivered = now.delivered;
+  stream.samples_per_second = now.samples_per_second;
+  stream.samples_per_epoch = core_.options().samples_per_epoch;
+  stream.capacity = host.capacity();
+  stream.memory = host.memory();
+  stream.late_wakeups = now.late_wakeups;
+  stream.space_wait_seconds = now.space_wait_seconds;
+  stream.waits_for = name_of(now.waits_for);
+  stream.consumers_to_come = now.consumers_to_come;
+  stream.process_cpu_seconds = seconds_from_ns(process_cpu_ns());
+  stream.processors = processors_;
+  for (const RingInfo& ring : now.rings) stream.rings.push_back(ring_of(ring));
+  const std::set<std::string> missing = core_.missing_members();
+  for (const ConsumerInfo& one : now.consumers) {
+    stream.trainers.push_back(trainer_of(one));
+    if (missing.contains(one.name)) stream.trainers.back().state = "missing";
+  }
+  for (const FormingGroup& group : now.forming) {
+    stream.forming.push_back({group.name, group.world, group.missing});
+  }
+  if (now.making) stream.making = making_of(*now.making);
+  if (const auto& cache = core_.options().cache_statistics; cache) stream.cache_json = cache();
+  stream.settings = core_.settings().values();
+  return stream;
 }
+
+std::string ProducerCommands::statistics() const { return observe::to_json(look()).dump(); }
 
 std::string ProducerCommands::answer(std::string_view words) {
   const json command = json::parse(words, nullptr, false);
   if (!command.is_object()) throw InvalidArgument("a command is a JSON object");
   const std::string name = string_of(command, "command", "");
-  if (name == "stats" || name == "list") return statistics();
+  if (name == "stats" || name == "list") return observe::to_json(look(), page_in(command)).dump();
   if (name == "evict") return evict(core_, command);
   if (name == "stop") return stop(core_, command);
   if (name == "set") return set(core_, command);

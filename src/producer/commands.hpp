@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "observe/stream_model.hpp"
+
 #include <string>
 #include <string_view>
 
@@ -14,15 +16,18 @@ class ProducerCore;
 class ProducerCommands {
  public:
   /// `core` must outlive it.
-  explicit ProducerCommands(ProducerCore& core) noexcept : core_(core) {}
+  explicit ProducerCommands(ProducerCore& core);
 
   /// Takes JSON, returns JSON. Throws InvalidArgument for no command, or one that cannot be done.
   [[nodiscard]] std::string answer(std::string_view command);
+  /// What there is to see of the stream.
+  [[nodiscard]] observe::Stream look() const;
   /// The statistics event, as JSON.
   [[nodiscard]] std::string statistics() const;
 
  private:
   ProducerCore& core_;
+  const unsigned processors_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -20,7 +20,21 @@ std::string samples(const Hello& hello) { return text("{}", hello.batch_size); }
 
 std::string join_text(const Hello& hello) {
   const std::string name(name_of(hello.join));
-  return hello.join == Join::at ? text("{} {}", name, hello.cursor) : name;
+  if (hello.join != Join::at) return name;
+  return hello.cursor_row == 0 ? text("{} {}", name, hello.cursor)
+                               : text("{} {}, row {}", name, hello.cursor, hello.cursor_row);
+}
+
+std::string window_text(const Hello& hello) {
+  const Window& window = hello.window;
+  return window.is_set() ? text("{}={}x{}+{}", window.axis, window.rows, window.runs, window.extra)
+                         : "none";
+}
+
+std::string budget_text(const Hello& hello) {
+  const Budget& budget = hello.budget;
+  if (!budget.is_set()) return "none";
+  return text("{}={} ({})", budget.axis, budget.rows, name_of(hello.oversize));
 }
 
 /// Something that two ranks of one group ask for.
@@ -35,6 +49,8 @@ std::optional<Choice> difference(const Hello& one, const Hello& other) {
   const Choice choices[] = {
       {"world", text("{}", one.world), text("{}", other.world)},
       {"batch_size", samples(one), samples(other)},
+      {"budget", budget_text(one), budget_text(other)},
+      {"window", window_text(one), window_text(other)},
       {"tail", std::string(name_of(one.tail)), std::string(name_of(other.tail))},
       {"join", join_text(one), join_text(other)},
   };
@@ -42,6 +58,11 @@ std::optional<Choice> difference(const Hello& one, const Hello& other) {
     if (choice.value != choice.others) return choice;
   }
   return std::nullopt;
+}
+
+/// For a group of which at least one rank waits, as below.
+bool is_complete(const std::map<std::uint32_t, WaitingRank>& ranks) {
+  return ranks.size() == ranks.begin()->second.hello.world;
 }
 
 /// For a group of which at least one rank waits.
@@ -79,7 +100,7 @@ std::optional<std::string> FormingGroups::conflict(const Hello& hello) const {
   if (const auto differs = difference(hello, other)) {
     return text(
         "{}has {} = {}, and rank {}, which came before, has {}. All ranks of a group must agree in "
-        "world, batch_size, tail and join",
+        "world, batch_size, budget, window, tail and join",
         rank, differs->what, differs->value, other.rank, differs->others);
   }
   const auto same = ranks.find(hello.rank);
@@ -132,11 +153,17 @@ bool FormingGroups::remove(ConsumerKey key) {
   return true;
 }
 
+bool FormingGroups::has_complete() const {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(groups_.begin(), groups_.end(),
+                     [](const auto& group) { return is_complete(group.second); });
+}
+
 std::optional<std::vector<WaitingRank>> FormingGroups::take_complete() {
   const std::lock_guard lock(mutex_);
   for (auto group = groups_.begin(); group != groups_.end(); ++group) {
     Ranks& ranks = group->second;
-    if (ranks.size() != ranks.begin()->second.hello.world) continue;
+    if (!is_complete(ranks)) continue;
     std::vector<WaitingRank> complete;
     for (auto& [rank, waiting] : ranks) complete.push_back(std::move(waiting));
     refused_.erase(group->first);

@@ -40,6 +40,8 @@ class FormingGroups {
   /// Removes a waiting rank that has gone. The others of its group still wait. False if no rank
   /// waits by that key.
   bool remove(ConsumerKey key);
+  /// Whether `take_complete` has one to take.
+  [[nodiscard]] bool has_complete() const;
   /// Takes the ranks of a complete group, in their order, if there is one. They wait no more.
   [[nodiscard]] std::optional<std::vector<WaitingRank>> take_complete();
   /// Takes all ranks that wait. They wait no more.

@@ -4,6 +4,7 @@
 // Reception's part for groups: which ranks it refuses, and how a complete group gets its places.
 #include "producer/reception.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <algorithm>
@@ -86,10 +87,15 @@ void Reception::note_refused_rank(const Hello& hello, std::uint32_t pid, const s
 
 std::vector<RankNews> Reception::take_news() {
   std::vector<RankNews> news = groups_.take_news();
+  // Before the members' places are decided, the ring has no sample for a group.
+  returning_.note_group(forming_.has_complete(), now_ns());
+  if (returning_.is_due(now_ns())) admit_returning(news);
+  if (returning_.is_gathering()) return news;
   while (const auto ranks = forming_.take_complete()) admit_group(*ranks, news);
   if (forming_.count() != 0) refuse_if_over(news);
   std::vector<RankNews> forming = forming_.take_news();
   std::move(forming.begin(), forming.end(), std::back_inserter(news));
+  for (const auto& [key, count] : counter_.take_answers()) news.push_back({key, count});
   return news;
 }
 

@@ -4,7 +4,10 @@
 
 #include "producer/producer_core.hpp"
 
+#include <batchcast/core/error.hpp>
+
 #include <algorithm>
+#include <array>
 
 namespace batchcast::inline v0_1 {
 
@@ -68,6 +71,25 @@ bool Producer::evict(std::string_view consumer, const std::string& reason) {
 
 ProducerStats Producer::stats() const { return core_->stats(); }
 
+void Producer::report(LogLevel level, std::string_view text) const { core_->say(level, text); }
+
+void Producer::set(const std::vector<std::pair<std::string, std::string>>& values) {
+  core_->check_process();
+  try {
+    static_cast<void>(core_->settings().set(values));
+  } catch (const InvalidArgument& error) {
+    throw InvalidArgument(text("batchcast: {}.", error.what()));
+  }
+}
+
+void Producer::add_setting(Setting setting) { core_->settings().add(std::move(setting)); }
+
+void Producer::remove_setting(const std::string& name) { core_->settings().remove(name); }
+
+void Producer::report_making(std::function<MakingStats()> report) {
+  core_->report_making(std::move(report));
+}
+
 const std::string& Producer::stream() const noexcept { return core_->options().stream; }
 
 const std::string& Producer::directory() const noexcept { return core_->directory().base(); }
@@ -79,6 +101,13 @@ std::uint64_t Producer::samples_per_epoch() const noexcept {
 }
 
 std::uint64_t Producer::capacity() const noexcept { return core_->rings().host().capacity(); }
+
+std::uint64_t Producer::rows(std::string_view axis) const {
+  const auto rows = core_->rings().host().rows_of(std::string(axis));
+  if (rows) return *rows;
+  throw InvalidArgument(text("batchcast: stream `{}` has no axis `{}`{}.", stream(), axis,
+                             core_->rings().host().axes_text()));
+}
 
 std::uint64_t Producer::memory() const noexcept { return core_->rings().host().memory(); }
 
@@ -92,6 +121,85 @@ void Loan::publish() {
 void Loan::give_back() noexcept {
   if (core_ != nullptr && !core_->in_forked_child()) core_->rings().host().give_back(contents_);
   core_ = nullptr;
+}
+
+bool Loan::take_rows(std::string_view axis, std::span<const std::uint64_t> lengths) {
+  const std::size_t at = contents_.fields->axis_of(axis);
+  core_->check_process();
+  if (lengths.empty() || contents_.size == 0) return contents_.size != 0;
+  return core_->rings().host().take_rows(contents_, at, 0, lengths, -1) != 0;
+}
+
+Loan::Taken Loan::try_take_rows(std::string_view axis, std::span<const std::uint64_t> lengths,
+                                int timeout_ms) {
+  const std::size_t at = contents_.fields->axis_of(axis);
+  core_->check_process();
+  if (contents_.size == 0) return Taken::lost;
+  if (lengths.empty()) return Taken::taken;
+  if (core_->rings().host().take_rows(contents_, at, 0, lengths, timeout_ms) != 0) {
+    return Taken::taken;
+  }
+  return contents_.size == 0 ? Taken::lost : Taken::timed_out;
+}
+
+bool Loan::take_rows(std::span<const std::span<const std::uint64_t>> lengths) {
+  return try_take_rows(lengths, -1) == Taken::taken;
+}
+
+Loan::Taken Loan::try_take_rows(std::span<const std::span<const std::uint64_t>> lengths,
+                                int timeout_ms) {
+  core_->check_process();
+  detail::HostRing& ring = core_->rings().host();
+  if (lengths.size() != ring.plan().axes.size()) {
+    throw InvalidArgument(text("batchcast: take_rows() with lengths on {} axes. The stream has {}.",
+                               lengths.size(), ring.plan().axes.size()));
+  }
+  if (contents_.size == 0) return Taken::lost;
+  std::array<std::uint64_t, limits::fields_max> first{};
+  for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
+    if (lengths[axis].size() < contents_.size) {
+      throw InvalidArgument(text("batchcast: take_rows() with {} lengths for a loan of {} samples.",
+                                 lengths[axis].size(), contents_.size));
+    }
+    first[axis] = lengths[axis].front();
+  }
+  for (std::size_t axis = 0; axis < lengths.size(); ++axis) {
+    if (ring.rows_of(axis, contents_.position)) continue;  // before a time-out
+    const auto all = lengths[axis].first(contents_.size);
+    const auto known = std::span(first).first(lengths.size());
+    if (ring.take_rows(contents_, axis, 0, all, timeout_ms, known) != 0) continue;
+    return contents_.size == 0 ? Taken::lost : Taken::timed_out;
+  }
+  return Taken::taken;
+}
+
+bool Loan::take_rows(std::size_t i, std::string_view axis, std::uint64_t rows) {
+  const std::size_t at = contents_.fields->axis_of(axis);
+  core_->check_process();
+  if (contents_.size == 0) return false;
+  return core_->rings().host().take_rows(contents_, at, i, std::span(&rows, 1), -1) != 0;
+}
+
+bool Loan::has_turn() const {
+  core_->check_process();
+  return contents_.size == 0 || core_->rings().host().has_turn(contents_);
+}
+
+Loan::Rows Loan::rows_of(std::size_t sample, std::size_t field) const {
+  const auto axis = static_cast<std::size_t>((*contents_.fields)[field].axis);
+  if (sample >= contents_.size) {
+    throw InvalidArgument(text("batchcast: rows() of sample {} of a loan that has {} samples.",
+                               sample, contents_.size));
+  }
+  detail::HostRing& ring = core_->rings().host();
+  const auto rows = ring.rows_of(contents_, axis, sample);
+  if (!rows) {
+    throw InvalidArgument(
+        text("batchcast: rows() of sample {} of a loan, which has none yet. Call take_rows() for "
+             "the axis `{}` first.",
+             sample, (*contents_.fields)[field].spec.axis));
+  }
+  return {ring.data(field, rows->first), rows->rows};
 }
 
 std::byte* Loan::data(std::size_t index) const noexcept {

@@ -2,12 +2,16 @@
 // Copyright 2026 the batchcast authors
 #include "producer/producer_core.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/named_thread.hpp>
 #include "control/zmq_threads.hpp"
+#include "life/life_files.hpp"
 #include "producer/awaited.hpp"
+#include "producer/producer_settings.hpp"
 #include "producer/statistics.hpp"
+#include "producer/take_name.hpp"
 
 #include <exception>
 #include <utility>
@@ -29,38 +33,49 @@ StreamDirectory::Options directory_options(const ProducerOptions& options) {
   return directory;
 }
 
+/// Where its trainers go on with the next producer if this one is killed.
+std::optional<LifeBook> life_of(const BoardHead& head, const std::string& directory,
+                                const ProducerOptions& options, const LogCallback& log) {
+  if (head.pure == 0 || head.samples_per_epoch == 0 || is_none(head.identity)) {
+    remove_lives(directory);
+    return std::nullopt;
+  }
+  Life life;
+  life.identity = to_hex(head.identity);
+  life.incarnation = to_hex(head.incarnation);
+  life.pid = head.producer_pid;
+  life.started = started_here(options.started_with);
+  return std::optional<LifeBook>(std::in_place, directory, std::move(life), log);
+}
+
 }  // namespace
 
 ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devices)
     : options_(checked(std::move(options))),
       log_(log_of(options_)),
+      began_ns_(now_ns()),
       exceptions_(std::uncaught_exceptions()),
-      directory_(directory_options(options_)),
+      directory_(take_name(directory_options(options_))),
       rings_(
           options_, log_,
           [this](ConsumerKey key, const std::string& reason) { tell_evicted(key, reason); },
           devices),
-      reception_({options_, rings_, rate_, log_}),
+      life_(life_of(rings_.host().board().head(), directory_.paths().directory, options_, log_)),
+      reception_({options_, rings_, rate_, log_, life_ ? &*life_ : nullptr}),
       commands_(*this) {
-  // Once the door is open, consumers may come in and rely on the rest.
+  add_producer_settings(settings_, rings_, options_);
   constexpr unsigned own_threads = 3;  // bc-door, bc-control, bc-messages
   rehearse_threads(own_threads + zmq_threads, zmq_bytes,
                    text("the producer of stream `{}`", options_.stream));
-  open_door();
   try {
     open_control();
+    // The door comes last. A door that answers says that the stream is served, and consumers may
+    // come in and rely on the rest.
+    open_door();
   } catch (...) {
-    take_down();  // a consumer may have come in already, for which a mirror runs
+    take_down();  // a command may be under way
     throw;
   }
-}
-
-void ProducerCore::open_door() {
-  DoorServer::Options door;
-  door.layout_version = layout_version;
-  door.log = options_.log;
-  door_server_ = std::make_unique<DoorServer>(directory_, reception_, std::move(door));
-  door_.store(door_server_.get());
 }
 
 void ProducerCore::open_control() {
@@ -74,6 +89,14 @@ void ProducerCore::open_control() {
   control_ = std::make_unique<ControlServer>(std::move(control));
 }
 
+void ProducerCore::open_door() {
+  DoorServer::Options door;
+  door.layout_version = layout_version;
+  door.log = options_.log;
+  door_server_ = std::make_unique<DoorServer>(directory_, reception_, std::move(door));
+  door_.store(door_server_.get());
+}
+
 ProducerCore::~ProducerCore() { take_down(); }
 
 void ProducerCore::take_down() noexcept {
@@ -84,6 +107,7 @@ void ProducerCore::take_down() noexcept {
   rings_.end_mirrors();
   door_.store(nullptr);
   door_server_.reset();
+  if (life_ && ended_) life_->end();
 }
 
 void ProducerCore::tell_evicted(ConsumerKey key, const std::string& reason) {
@@ -92,6 +116,7 @@ void ProducerCore::tell_evicted(ConsumerKey key, const std::string& reason) {
 }
 
 bool ProducerCore::evict(std::string_view consumer, const std::string& reason) {
+  check_process();  // the consumer is the parent's
   const auto key = rings_.evict(consumer);
   if (!key) return false;
   if (DoorServer* door = door_.load()) door->evict(*key, reason);
@@ -99,9 +124,19 @@ bool ProducerCore::evict(std::string_view consumer, const std::string& reason) {
 }
 
 ProducerStats ProducerCore::stats() const {
+  check_process();  // a thread of the parent may have held a lock when it forked
   ProducerStats stats = statistics_of(rings_, rate_.per_second(), stopped_.load());
   stats.forming = reception_.forming();
+  stats.uptime_seconds = seconds_from_ns(now_ns() - began_ns_);
+  const std::lock_guard lock(reporting_);
+  if (making_) stats.making = making_();
   return stats;
+}
+
+void ProducerCore::report_making(std::function<MakingStats()> report) {
+  if (in_forked_child()) return;  // the parent may have held the lock as it forked
+  const std::lock_guard lock(reporting_);
+  making_ = std::move(report);
 }
 
 std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int timeout_ms) {
@@ -158,13 +193,17 @@ void ProducerCore::give_up_name(const std::string& reason) noexcept {
   control_->stop();
   door_server_->stop();
   note_end();
+  if (life_) life_->end();
   directory_.leave();
 }
 
 bool ProducerCore::stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept {
-  if (in_forked_child() || reception_.has_waiting_ranks()) return false;
+  const bool is_awaited = reception_.has_waiting_ranks() || reception_.awaits_members();
+  if (in_forked_child() || is_awaited) return false;
   if (!rings_.host().writer().stop_if_unattended(for_ns, reason)) return false;
   stopped_.store(true);
+  const std::lock_guard lock(noting_);
+  if (unattended_.empty()) unattended_ = reason;
   return true;
 }
 
@@ -186,9 +225,20 @@ void ProducerCore::end() noexcept {
 }
 
 void ProducerCore::note_end() {
+  ended_ = true;
   const RingWriter& writer = rings_.host().writer();
-  if (writer.status().state != StreamState::failed) return directory_.forget_log();
-  if (const auto refusal = writer.refusal_of_newcomers()) directory_.note_failure(refusal->text);
+  const auto refusal = writer.refusal_of_newcomers();
+  if (writer.status().state == StreamState::failed) {
+    if (refusal) directory_.note_failure(refusal->text);
+    return;
+  }
+  directory_.forget_log();
+  if (!refusal) return;
+  // Of a stream that came to its end and was not read, the writer has no reason.
+  const bool is_unread = refusal->reason != NotAdmitted::Reason::finished && writer.all_made();
+  if (!is_unread) return directory_.note_end(refusal->text);
+  const std::lock_guard lock(noting_);
+  directory_.note_end(unattended_.empty() ? "its last epoch was made" : unattended_);
 }
 
 void ProducerCore::finish_at_end(bool unwinds) {

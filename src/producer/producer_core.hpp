@@ -11,14 +11,17 @@
 #include "producer/reception.hpp"
 #include "producer/sample_rate.hpp"
 #include "producer/served_rings.hpp"
+#include "producer/settings.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -27,8 +30,9 @@ namespace batchcast::inline v0_1::detail {
 /// Throws InvalidArgument for options that cannot be served.
 [[nodiscard]] ProducerOptions checked(ProducerOptions options);
 
-/// What a producer serves with: the name, the rings, the door and the control socket. They must
-/// come up in this order, and go down in reverse. Thread-safe, as Producer is.
+/// What a producer serves with: the name, the rings, the control socket and the door. They must
+/// come up in this order: commands are answered before the door opens, and until they no longer
+/// are, the door stays. Thread-safe, as Producer is.
 class ProducerCore {
  public:
   explicit ProducerCore(ProducerOptions options, const DeviceRingMaker& devices = {});
@@ -55,6 +59,15 @@ class ProducerCore {
   void end() noexcept;
   [[nodiscard]] bool evict(std::string_view consumer, const std::string& reason);
   [[nodiscard]] ProducerStats stats() const;
+  /// Says it through the options' log, with the stream's name.
+  void say(LogLevel level, std::string_view text) const { log_(level, text); }
+  /// What can be changed while it runs. From any thread.
+  [[nodiscard]] Settings& settings() noexcept { return settings_; }
+  [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+  /// Empty: none reports.
+  void report_making(std::function<MakingStats()> report);
+  /// The names of an earlier producer's trainers that have not come, and whose places are kept.
+  [[nodiscard]] std::set<std::string> missing_members() const { return reception_.missing(); }
 
   [[nodiscard]] ServedRings& rings() noexcept { return rings_; }
   [[nodiscard]] const ServedRings& rings() const noexcept { return rings_; }
@@ -63,11 +76,11 @@ class ProducerCore {
   [[nodiscard]] const StreamDirectory& directory() const noexcept { return directory_; }
 
  private:
-  void open_door();
   void open_control();
+  void open_door();
   void take_down() noexcept;
   void finish_at_end(bool unwinds);
-  /// Decides what stays in the stream's directory.
+  /// Decides what stays of the stream's directory, and leaves the last words.
   void note_end();
   void cut_short(bool unwinds, const std::string& when) noexcept;
   /// A ring's writer decided to evict a consumer.
@@ -76,6 +89,7 @@ class ProducerCore {
   const ProducerOptions options_;
   const LogCallback log_;  ///< never empty
   ForkGuard fork_guard_;
+  const std::uint64_t began_ns_;
   const int exceptions_;  ///< that unwound where the producer was made
   StreamDirectory directory_;
   std::atomic<bool> over_{false};
@@ -84,10 +98,17 @@ class ProducerCore {
   std::atomic<DoorServer*> door_{nullptr};
   SampleRate rate_;
   ServedRings rings_;
+  std::optional<LifeBook> life_;  ///< of a stream that can be made again
+  bool ended_ = false;            ///< in order: no producer goes on with it
   Reception reception_;
+  Settings settings_;
   ProducerCommands commands_;
 
-  std::mutex giving_up_;  ///< of two threads that give up the name
+  mutable std::mutex reporting_;  ///< held while the report is called
+  std::function<MakingStats()> making_;
+  std::mutex giving_up_;    ///< of two threads that give up the name
+  std::mutex noting_;       ///< of the next one
+  std::string unattended_;  ///< why it was stopped, if because no consumer was there
   // These come last: their threads call into all of the above.
   std::unique_ptr<DoorServer> door_server_;
   std::unique_ptr<ControlServer> control_;

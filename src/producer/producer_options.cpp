@@ -97,6 +97,48 @@ void check_places(const ProducerOptions& options) {
   }
 }
 
+/// Rings on GPUs hold samples of one shape, and an axis needs a number of rows.
+void check_rows(const ProducerOptions& options) {
+  const std::vector<std::string> axes = axes_of(options.schema);
+  const auto check_axis = [&](const std::string& axis, const char* option) {
+    if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return;
+    throw InvalidArgument(
+        text("batchcast: {} names the axis `{}`, which no field of stream `{}` lies on.{}", option,
+             axis, options.stream, did_you_mean(axis, axes)));
+  };
+  for (const RowsPerSample& one : options.rows_per_sample) {
+    check_axis(one.axis, "rows_per_sample");
+    if (!(one.rows > 0 && one.rows < 1e15)) {
+      throw InvalidArgument(
+          text("batchcast: rows_per_sample of the axis `{}` has to lie above 0.", one.axis));
+    }
+  }
+  for (const AxisRowCount& one : options.rows) {
+    check_axis(one.axis, "rows");
+    if (one.rows == 0 || one.rows >= limits::position_max / 2) {
+      throw InvalidArgument(
+          text("batchcast: the axis `{}` is to have {} rows in the ring.", one.axis, one.rows));
+    }
+  }
+  for (const std::string& axis : axes) {
+    const bool has_mean =
+        std::any_of(options.rows_per_sample.begin(), options.rows_per_sample.end(),
+                    [&](const RowsPerSample& one) { return one.axis == axis; });
+    const bool has_rows = std::any_of(options.rows.begin(), options.rows.end(),
+                                      [&](const AxisRowCount& one) { return one.axis == axis; });
+    if (has_mean || has_rows) continue;
+    throw InvalidArgument(
+        text("batchcast: the ring of stream `{}` cannot be divided: say how many rows a sample has "
+             "on the axis `{}` about (rows_per_sample), or how many the ring has (rows).",
+             options.stream, axis));
+  }
+  if (axes.empty() || options.places.empty()) return;
+  throw InvalidArgument(
+      text("batchcast: stream `{}` has the axis `{}`, and rings on GPUs hold samples of one shape "
+           "only. Serve it without a place (--place), and let trainers take batches with pin.",
+           options.stream, axes.front()));
+}
+
 void settle_identity(ProducerOptions& options) {
   if (!options.identity.empty()) {
     if (!options.pure) {
@@ -122,6 +164,7 @@ ProducerOptions checked(ProducerOptions options) {
   check_stream_name(options.stream);
   settle_identity(options);
   check_schema(options.schema);
+  check_rows(options);
   check_consumers(options);
   check_stall_timeout(options);
   check_epochs(options);

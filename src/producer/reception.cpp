@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/reception.hpp"
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include "core/numbered_name.hpp"
 
@@ -25,11 +26,6 @@ struct DeskMemory {
   [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
 };
 
-/// Empty for a ring in host memory.
-std::string on_device(const ServedRing& ring) {
-  return ring.placement().is_host() ? "" : text(" on {}", ring.placement().text());
-}
-
 }  // namespace
 
 RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept {
@@ -52,32 +48,23 @@ std::string refusal_text_of(const NotAdmitted& why) {
   return (why.reason == NotAdmitted::Reason::failed ? "it has failed: " : "") + why.text;
 }
 
-Reception::Reception(Parts parts) : parts_(std::move(parts)), pidfd_(own_pidfd()) {}
+Reception::Reception(Parts parts)
+    : parts_(std::move(parts)),
+      checks_(parts_.options.stream, parts_.rings),
+      pidfd_(own_pidfd()),
+      life_(parts_.rings, parts_.life),
+      counter_(parts_.options.samples_per_epoch, parts_.options.lengths) {
+  expect_members();
+}
 
 std::string Reception::stream_text() const {
   return text("batchcast: stream `{}`: ", parts_.options.stream);
 }
 
-Refusal Reception::not_served_at(const std::string& placement) const {
-  return {RefusalKind::placement,
-          text("batchcast: stream `{}` is served {}, not on the GPU {}. Start its producer with "
-               "--place and the number that this GPU has there (`batchcast doctor` lists them), or "
-               "attach with placement `host`",
-               parts_.options.stream, parts_.rings.places(), placement)};
-}
-
-Refusal Reception::too_large(std::uint64_t batch_size, const ServedRing& ring) const {
-  return {RefusalKind::ring_too_small,
-          text("{}a batch of {} samples does not fit into the ring{}, which spans {}. Serve it "
-               "with {} or more, or ask for smaller batches",
-               stream_text(), batch_size, on_device(ring), ring.capacity(),
-               ring.memory_option_for(batch_size))};
-}
-
 std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
   ServedRing* const ring = parts_.rings.find(hello.placement);
-  if (ring == nullptr) return not_served_at(hello.placement);
-  if (hello.batch_size > ring->capacity()) return too_large(hello.batch_size, *ring);
+  if (ring == nullptr) return checks_.not_served_at(hello.placement);
+  if (auto refusal = checks_.refusal_of(hello, *ring)) return refusal;
   return hello.world == 0 ? std::nullopt : refusal_of_rank(hello, *ring);
 }
 
@@ -97,6 +84,7 @@ AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const 
   request.observes = hello.observes;
   request.group = {hello.group, hello.rank, hello.world};
   request.tail = hello.tail;
+  request.in_loop = is_in_loop(hello);
   return request;
 }
 
@@ -108,8 +96,13 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
     return std::move(*refusal);
   }
   if (hello.world != 0) return Waiting{forming_.add(hello, pid)};
+  if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
+  if (hello.resumes) {
+    if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
+  }
   auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
   if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
+  note_member(std::get<Seated>(seated), hello, pid);
   return std::move(std::get<Seated>(seated).admission);
 }
 
@@ -197,10 +190,12 @@ std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
 }
 
 void Reception::left(ConsumerKey key, Leaving how) {
-  if (forming_.remove(key)) return;
+  counter_.forget(key);
+  if (forming_.remove(key) || returning_.remove(key)) return;
   const auto seat = seat_of(key);
   if (!seat) return;
   seat->ring.writer().remove(seat->index, key);
+  life_.left(seat->ring, key);
   parts_.rings.note_leave(seat->ring);
   {
     const std::lock_guard lock(mutex_);
@@ -219,19 +214,28 @@ void Reception::left(ConsumerKey key, Leaving how) {
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {
   const auto seat = seat_of(key);
   if (!seat) return Refusal{RefusalKind::busy, "batchcast: this consumer is not attached"};
-  const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor);
+  if (auto refusal = checks_.refusal_of_row(rejoin.cursor, {}, seat->ring)) {
+    return std::move(*refusal);
+  }
+  const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
     return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)};
   }
+  life_.hasten();
   Rejoined rejoined;
   rejoined.position = std::get<std::uint64_t>(reply);
   return rejoined;
+}
+
+void Reception::count_batches(ConsumerKey key, const CountBatches& request) {
+  counter_.ask(key, request, now_ns());
 }
 
 void Reception::paused(ConsumerKey key) {
   const auto seat = seat_of(key);
   if (!seat) return;
   seat->ring.writer().pause(seat->index, key);
+  life_.hasten();
   seat->ring.look_for_demand();
 }
 
@@ -246,8 +250,10 @@ void Reception::door_lost() {
 }
 
 void Reception::tick() {
+  look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
   parts_.rate.note(parts_.rings.host().writer().samples_published());
+  if (!awaits_members_.load()) life_.look(now_ns());
 }
 
 }  // namespace batchcast::inline v0_1::detail

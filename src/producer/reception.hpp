@@ -2,16 +2,22 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/clock.hpp>
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/producer.hpp>
 #include "door/door_server.hpp"
+#include "producer/batch_counter.hpp"
 #include "producer/forming_groups.hpp"
+#include "producer/hello_checks.hpp"
+#include "producer/life_notes.hpp"
+#include "producer/returning_members.hpp"
 #include "producer/sample_rate.hpp"
 #include "producer/seated_groups.hpp"
 #include "producer/served_rings.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -20,6 +26,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,6 +46,7 @@ class Reception final : public DoorEvents {
     ServedRings& rings;
     SampleRate& rate;  ///< kept up to date by `tick`
     LogCallback log;
+    LifeBook* life = nullptr;  ///< of a stream that can be made again
   };
   explicit Reception(Parts parts);
 
@@ -47,14 +55,24 @@ class Reception final : public DoorEvents {
   [[nodiscard]] std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
                                                        const Rejoin& rejoin) override;
   void paused(ConsumerKey key) override;
+  void count_batches(ConsumerKey key, const CountBatches& request) override;
   void epoch_ended(ConsumerKey key, const EpochEnd& end) override;
   [[nodiscard]] std::vector<RankNews> take_news() override;
   void tick() override;
+  [[nodiscard]] bool has_work() const noexcept override { return counter_.has_work(); }
+  void work() override { counter_.work(now_ns); }
   void door_lost() override;
 
   /// May be called from any thread.
   [[nodiscard]] std::vector<FormingGroup> forming() const { return forming_.list(); }
   [[nodiscard]] bool has_waiting_ranks() const { return forming_.count() != 0; }
+  /// Trainers of an earlier producer are to come.
+  [[nodiscard]] bool awaits_members() const noexcept { return awaits_members_.load(); }
+  /// The names of those that have not come, and whose places are kept.
+  [[nodiscard]] std::set<std::string> missing() const {
+    const std::lock_guard lock(mutex_);
+    return missing_;
+  }
 
  private:
   /// Where a consumer stands.
@@ -79,14 +97,22 @@ class Reception final : public DoorEvents {
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
   [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring);
   void note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why);
-  [[nodiscard]] Refusal not_served_at(const std::string& placement) const;
-  [[nodiscard]] Refusal too_large(std::uint64_t batch_size, const ServedRing& ring) const;
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
   [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request);
   [[nodiscard]] std::variant<Admitted, Refusal> let_in(ServedRing& ring,
                                                        const AdmitRequest& request,
                                                        std::shared_ptr<Desk> desk);
   void take_out(const Seated& seated);
+  void expect_members();
+  [[nodiscard]] AdmissionReply wait_with_members(const Hello& hello, std::uint32_t pid);
+  void admit_returning(std::vector<RankNews>& news);
+  [[nodiscard]] decltype(RankNews::said) admitted_again(const WaitingHello& waiting);
+  void keep_place(const LifeMember& member, std::uint64_t position);
+  [[nodiscard]] std::optional<AdmissionReply> take_kept_place(const Hello& hello,
+                                                              std::uint32_t pid);
+  void look_after_absent();
+  void set_missing(const std::string& name, bool is_missing);
+  void note_member(Seated& seated, const Hello& hello, std::uint32_t pid);
   void refuse_if_over(std::vector<RankNews>& news);
   void admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news);
   [[nodiscard]] std::optional<Refusal> seat_group(const std::vector<WaitingRank>& ranks,
@@ -99,14 +125,26 @@ class Reception final : public DoorEvents {
   [[nodiscard]] std::string stream_text() const;
 
   const Parts parts_;
+  const HelloChecks checks_;
   const FileDescriptor pidfd_;  ///< this process's, for consumers
 
-  mutable std::mutex mutex_;  ///< of the next one
+  mutable std::mutex mutex_;  ///< of the next two
   std::map<ConsumerKey, Seat> seats_;
+  std::set<std::string> missing_;  ///< the names of those in `absent_`
 
+  /// A member of an earlier life that has not come, and the place that is kept for it.
+  struct Absent {
+    LifeMember member;
+    Seated seated;
+  };
+  LifeNotes life_;
+  ReturningMembers returning_;
+  std::map<MemberKey, Absent> absent_;
+  std::atomic<bool> awaits_members_{false};
   FormingGroups forming_;
   std::set<std::pair<std::string, std::string>> refusals_said_;  ///< a group, and why
   SeatedGroups groups_;
+  BatchCounter counter_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -119,8 +119,8 @@ void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
   const bool is_known = group.ends && group.ends->epoch == end.epoch;
-  if (is_known && group.ends->position <= end.position) return;
-  group.ends = GroupNews::Ends{end.epoch, end.position};
+  if (is_known && group.ends->place <= end.place) return;
+  group.ends = GroupNews::Ends{end.epoch, end.place};
   for (const SeatedRank& rank : group.ranks) {
     if (!rank.is_gone && rank.epochs_ended <= end.epoch) tell(rank, {.ends = group.ends});
   }

@@ -131,6 +131,12 @@ void ServedRings::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
   for (ServedRing* const ring : all_) ring->writer().set_stall_policy(timeout_ms, on_stall);
 }
 
+void ServedRings::set_demand(std::uint64_t ahead, bool free_running) {
+  for (ServedRing* const ring : all_) {
+    ring->writer().set_demand(ahead, free_running && ring == host_.get());
+  }
+}
+
 bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopped) {
   // The host ring is first: it has drained once the mirrors have copied all that is asked for.
   return drain_host(deadline) &&

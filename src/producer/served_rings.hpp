@@ -22,7 +22,8 @@ namespace batchcast::inline v0_1::detail {
 
 /// All rings of a producer: the host ring, which its loans fill, and the device rings that mirrors
 /// fill from it. They are the same from the beginning until `end_mirrors`. Any thread may call
-/// const members, `evict`, `set_stall_policy` and `drain`; the rest belongs to the door's thread.
+/// const members, `evict`, `set_stall_policy`, `set_demand` and `drain`; the rest belongs to the
+/// door's thread.
 class ServedRings {
  public:
   /// Throws what making a HostRing or a device ring throws.
@@ -47,6 +48,8 @@ class ServedRings {
   /// Evicts that consumer. Returns its id; nothing if there is no such consumer.
   [[nodiscard]] std::optional<std::uint64_t> evict(std::string_view consumer);
   void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall);
+  /// `free_running` concerns the host ring alone.
+  void set_demand(std::uint64_t ahead, bool free_running);
 
   /// Waits until the consumers of all rings have read a stream that has come to its end, and closes
   /// the rings. False at the deadline, and once `stopped` is set.

@@ -18,19 +18,35 @@ ConsumerState state_of(const ConsumerStatus& row) {
 }
 
 ConsumerInfo info_of(const ConsumerStatus& row, const Placement& placement) {
-  return {row.name,      placement.text(), row.pid, row.batch_size, row.pace,
-          state_of(row), row.position,     row.lag, row.samples,    seconds_from_ns(row.wait_ns),
-          row.group};
+  ConsumerInfo info;
+  info.id = row.consumer_id;
+  info.name = row.name;
+  info.placement = placement.text();
+  info.pid = row.pid;
+  info.batch_size = row.batch_size;
+  info.pace = row.pace;
+  info.state = state_of(row);
+  info.position = row.position;
+  info.lag = row.lag;
+  info.samples = row.samples;
+  info.wait_seconds = seconds_from_ns(row.wait_ns);
+  info.waited_for_seconds = seconds_from_ns(row.waited_for_ns);
+  info.group = row.group;
+  return info;
 }
 
 RingInfo info_of(ServedRing& ring, const WriterStatus& status) {
-  return {ring.placement().text(),
-          ring.id(),
-          ring.capacity(),
-          ring.memory(),
-          status.published,
-          status.state,
-          !has_ended(status.state) && ring.rests()};
+  RingInfo info;
+  info.placement = ring.placement().text();
+  info.id = ring.id();
+  info.capacity = ring.capacity();
+  info.memory = ring.memory();
+  info.published = status.published;
+  info.state = status.state;
+  info.rests = !has_ended(status.state) && ring.rests();
+  info.used = status.used;
+  for (const AxisStatus& axis : status.axes) info.axes.push_back({axis.name, axis.rows, axis.used});
+  return info;
 }
 
 /// The host ring may have drained while a trainer still reads another ring.
@@ -53,6 +69,7 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       stats.state = status.state;
       stats.epoch = status.epoch;
       stats.published = status.published;
+      stats.samples = status.samples_published;
       stats.late_wakeups = status.late_wakeups;
       stats.space_waits = status.space_waits;
       stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
@@ -64,6 +81,7 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       stats.state = stopped ? StreamState::stopped : StreamState::draining;
     }
     read_to = std::max(read_to, status.read_to);
+    stats.delivered += status.delivered;
     stats.rings.push_back(info_of(*ring, status));
     for (const ConsumerStatus& row : status.consumers) {
       if (!row.mirrors) stats.consumers.push_back(info_of(row, ring->placement()));

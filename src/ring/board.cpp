@@ -5,6 +5,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/ring/board.hpp>
+#include <batchcast/ring/cursor.hpp>
 
 #include <sys/random.h>
 #include <unistd.h>
@@ -21,12 +22,13 @@ std::uint64_t aligned(std::uint64_t bytes) noexcept {
 }
 
 struct Offsets {
-  std::uint64_t consumers, epochs, recipe, total;
+  std::uint64_t axes, consumers, epochs, recipe, total;
 };
 
 Offsets offsets_of(const BoardSpec& spec) noexcept {
   Offsets at{};
-  at.consumers = fields_offset + spec.fields.size() * sizeof(FieldEntry);
+  at.axes = fields_offset + spec.fields.size() * sizeof(FieldEntry);
+  at.consumers = at.axes + spec.axes.size() * sizeof(AxisEntry);
   at.epochs = at.consumers + spec.consumers_max * sizeof(ConsumerEntry);
   at.recipe = at.epochs + limits::epochs_on_board * sizeof(EpochEntry);
   at.total = at.recipe + aligned(spec.recipe_json.size());
@@ -35,7 +37,7 @@ Offsets offsets_of(const BoardSpec& spec) noexcept {
 
 }  // namespace
 
-FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan) {
+FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan, int axis) {
   BATCHCAST_ASSERT(spec.shape.size() <= limits::dimensions_max &&
                    spec.name.size() <= limits::field_name_bytes_max);
   FieldEntry entry{};
@@ -47,6 +49,7 @@ FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan) {
   entry.rank = static_cast<std::uint32_t>(spec.shape.size());
   std::copy(spec.shape.begin(), spec.shape.end(), entry.shape.begin());
   std::copy(spec.name.begin(), spec.name.end(), entry.name.begin());
+  entry.axis = static_cast<std::uint64_t>(axis + 1);
   return entry;
 }
 
@@ -78,7 +81,19 @@ void format_board(std::span<std::byte> memory, const BoardSpec& spec) {
   head.epochs_offset = at.epochs;
   head.pure = spec.pure ? 1 : 0;
   head.first_position = spec.first_position;
+  head.axis_count = spec.axes.size();
+  head.axes_offset = at.axes;
   for (std::size_t i = 0; i < spec.fields.size(); ++i) board.field(i) = spec.fields[i];
+  for (std::size_t i = 0; i < spec.axes.size(); ++i) {
+    const AxisSpec& axis = spec.axes[i];
+    AxisEntry& entry = board.axis(i);
+    BATCHCAST_ASSERT(axis.name.size() < entry.name.size());
+    std::copy(axis.name.begin(), axis.name.end(), entry.name.begin());
+    entry.rows = axis.rows;
+    entry.table_capacity = axis.table_capacity;
+    entry.table_bytes = axis.table_bytes;
+  }
+  ordered::set(board.progress().row_wait_position, limits::position_max);
   std::copy(spec.recipe_json.begin(), spec.recipe_json.end(),
             reinterpret_cast<char*>(memory.data() + at.recipe));
 }

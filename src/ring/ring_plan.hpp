@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/ring/board.hpp>
 #include <batchcast/ring/capacity.hpp>
 
 #include <cstdint>
@@ -13,11 +14,13 @@ namespace batchcast::inline v0_1 {
 struct RingPlan {
   std::uint64_t capacity = 0;  ///< C: what every field holds at least
   std::uint64_t granularity = 0;
-  std::vector<FieldPlan> fields;
+  std::vector<FieldPlan> fields;    ///< of one on an axis, rows stand for samples
+  std::vector<AxisSpec> axes = {};  ///< with their tables
 
   [[nodiscard]] std::uint64_t total_bytes() const noexcept {
     std::uint64_t total = 0;
     for (const FieldPlan& field : fields) total += field.segment_bytes();
+    for (const AxisSpec& axis : axes) total += axis.table_bytes;
     return total;
   }
 };

@@ -4,9 +4,11 @@
 
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/ring/row_table.hpp>
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -45,15 +47,34 @@ RingWriter::Options writer_options(const HostRing::Parts& parts) {
 
 }  // namespace
 
+std::vector<AxisWish> axis_wishes(const ProducerOptions& options) {
+  std::vector<AxisWish> wishes;
+  for (const std::string& axis : axes_of(options.schema)) {
+    AxisWish& wish = wishes.emplace_back();
+    for (const RowsPerSample& one : options.rows_per_sample) {
+      if (one.axis == axis) wish.rows_per_sample = one.rows;
+    }
+    for (const AxisRowCount& one : options.rows) {
+      if (one.axis == axis) wish.rows = one.rows;
+    }
+  }
+  return wishes;
+}
+
 HostRing::HostRing(const Parts& parts)
     : id_(Placement().text()),
       fields_(with_sample_id(parts.options.schema)),
-      spaced_fields_(spaced(fields_, parts.strides)) {
+      spaced_fields_(spaced(fields_, parts.strides)),
+      axis_wishes_(axis_wishes(parts.options)) {
   make_memory(parts);
   show_fields(parts.log);
   populator_ = std::make_unique<Populator>(mappings_, MapMode::read_write);
   make_board(parts.options);
-  writer_ = std::make_unique<RingWriter>(board_->board(), writer_options(parts));
+  RingWriter::Options writer = writer_options(parts);
+  for (std::size_t axis = 0; axis < plan_.axes.size(); ++axis) {
+    writer.row_tables.push_back(table_of(axis));
+  }
+  writer_ = std::make_unique<RingWriter>(board_->board(), std::move(writer));
 }
 
 void HostRing::make_memory(const Parts& parts) {
@@ -70,32 +91,43 @@ bool HostRing::make_segments(const Parts& parts, const MemoryChoice& choice) {
   // Reserved huge pages are no part of what the machine has left.
   if (!choice.huge) check_memory_exists(plan_.total_bytes());
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    auto segment = Segment::create(fields_[i].name, plan_.fields[i].segment_bytes(), choice);
-    if (!segment) {
-      report(parts.log, LogLevel::warning, "huge pages ran out: the ring takes ordinary ones");
+    if (!make_segment(parts, choice, fields_[i].name, plan_.fields[i].segment_bytes()))
       return false;
-    }
-    // Both mappings come before the seal that forbids writable ones to all other processes.
-    mappings_.emplace_back(*segment, MapMode::read_write);
-    segment->seal(sealed_from_consumers);
-    if (!writable_map_is_refused(*segment)) {
-      if (!choice.huge) {
-        throw SystemError(
-            "batchcast: this kernel lets others write to sealed memory (Linux 5.1 or later is "
-            "needed)",
-            EPERM);
-      }
-      report(parts.log, LogLevel::warning,
-             "this kernel does not seal huge pages: the ring takes ordinary ones");
-      return false;
-    }
-    segments_.push_back(std::move(*segment));
   }
+  for (const AxisSpec& axis : plan_.axes) {
+    if (!make_segment(parts, choice, "rows", axis.table_bytes)) return false;
+  }
+  return true;
+}
+
+bool HostRing::make_segment(const Parts& parts, const MemoryChoice& choice, const std::string& name,
+                            std::uint64_t bytes) {
+  auto segment = Segment::create(name, bytes, choice);
+  if (!segment) {
+    report(parts.log, LogLevel::warning, "huge pages ran out: the ring takes ordinary ones");
+    return false;
+  }
+  // Both mappings come before the seal that forbids writable ones to all other processes.
+  mappings_.emplace_back(*segment, MapMode::read_write);
+  segment->seal(sealed_from_consumers);
+  if (!writable_map_is_refused(*segment)) {
+    if (!choice.huge) {
+      throw SystemError(
+          "batchcast: this kernel lets others write to sealed memory (Linux 5.1 or later is "
+          "needed)",
+          EPERM);
+    }
+    report(parts.log, LogLevel::warning,
+           "this kernel does not seal huge pages: the ring takes ordinary ones");
+    return false;
+  }
+  segments_.push_back(std::move(*segment));
   return true;
 }
 
 /// Spaces samples as in device rings, if that costs this ring no more than padding may.
 RingPlan HostRing::plan_with(std::uint64_t memory, std::uint64_t granularity) const {
+  if (!axis_wishes_.empty()) return plan_ring_of_rows(fields_, axis_wishes_, memory, granularity);
   RingPlan close = plan_ring(fields_, memory, granularity);
   if (spaced_fields_ == fields_) return close;
   if (memory_for(spaced_fields_, 1, granularity) > memory) return close;
@@ -113,6 +145,7 @@ void HostRing::show_fields(const LogCallback& log) {
     const FieldPlan& plan = plan_.fields[i];
     windows_.push_back({mappings_[i].data(), plan.capacity, plan.stride_bytes, plan.sample_bytes});
     infos.push_back({fields_[i], fields_[i].element_count(), plan.sample_bytes, plan.stride_bytes});
+    infos.back().axis = axis_index(fields_, fields_[i].axis);
     if (!plan.padded()) continue;
     const bool as_on_device = plan.stride_bytes == spaced_fields_[i].byte_count();
     report(log, LogLevel::info,
@@ -128,12 +161,14 @@ void HostRing::show_fields(const LogCallback& log) {
 void HostRing::make_board(const ProducerOptions& options) {
   std::vector<FieldEntry> entries;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    entries.push_back(field_entry(fields_[i], plan_.fields[i]));
+    entries.push_back(
+        field_entry(fields_[i], plan_.fields[i], axis_index(fields_, fields_[i].axis)));
   }
   BoardSpec spec;
   spec.recipe_json = options.recipe_json;
   spec.identity = options.identity;
   spec.fields = entries;
+  spec.axes = plan_.axes;
   spec.capacity = plan_.capacity;
   spec.samples_per_epoch = options.samples_per_epoch;
   spec.epochs = options.epochs;
@@ -143,7 +178,45 @@ void HostRing::make_board(const ProducerOptions& options) {
   board_.emplace(spec);
 }
 
+std::optional<std::uint64_t> HostRing::rows_of(const std::string& axis) const {
+  for (const AxisSpec& one : plan_.axes) {
+    if (one.name == axis) return one.rows;
+  }
+  return std::nullopt;
+}
+
+std::optional<ServedRing::RowsThere> HostRing::rows_at(const std::string& axis,
+                                                       std::uint64_t position) {
+  if (plan_.axes.empty()) return RowsThere();
+  const BoardProgress& progress = board().progress();
+  std::vector<RowsThere> there;
+  for (std::size_t i = 0; i < plan_.axes.size(); ++i) {
+    if (!axis.empty() && plan_.axes[i].name != axis) continue;
+    const std::optional<RowRange> rows = rows_of(i, position);
+    if (!rows) return std::nullopt;
+    there.push_back({plan_.axes[i].name, rows->rows});
+  }
+  if (there.empty()) return std::nullopt;
+  // They were read before it is asked whether they are held.
+  const bool is_held = oldest_held(ordered::load_kept_from_after_reading(progress),
+                                   ordered::get_acquire(progress.valid_from)) <= position;
+  if (!is_held) return std::nullopt;
+  return there[axis_of_cursor(there.size(), [&](std::size_t i) { return there[i].rows; })];
+}
+
+std::string HostRing::axes_text() const {
+  std::string names;
+  for (const AxisSpec& one : plan_.axes)
+    names += text("{}`{}`", names.empty() ? "" : ", ", one.name);
+  return names.empty() ? ": all its samples have one shape" : text(". It has {}", names);
+}
+
 std::string HostRing::memory_option_for(std::uint64_t samples) const {
+  if (!plan_.axes.empty()) {  // in proportion
+    const double more = static_cast<double>(samples) / static_cast<double>(plan_.capacity);
+    const double bytes = std::ceil(static_cast<double>(plan_.total_bytes()) * more * 1.02);
+    return text("--memory {}", memory_argument(static_cast<std::uint64_t>(std::min(bytes, 9e18))));
+  }
   return text("--memory {}",
               memory_argument(std::max(memory_for(fields_, samples, plan_.granularity),
                                        memory_for(spaced_fields_, samples, plan_.granularity))));
@@ -181,7 +254,17 @@ Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& lo
   return claim;
 }
 
+std::uint64_t HostRing::take_rows(LoanContents& loan, std::size_t axis, std::uint64_t index,
+                                  std::span<const std::uint64_t> lengths, int timeout_ms,
+                                  std::span<const std::uint64_t> first) {
+  Ticket ticket{loan.position, loan.size, loan.epoch};
+  const std::uint64_t taken = writer_->take_rows(ticket, axis, index, lengths, timeout_ms, first);
+  loan.size = ticket.size;
+  return taken;
+}
+
 void HostRing::publish(const LoanContents& loan) {
+  if (loan.size == 0) return give_back(loan);  // the stream is over, or went back
   Receipt receipt;
   receipt.add(
       {reinterpret_cast<const std::uint64_t*>(windows_.back().at(loan.position)), loan.size});

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -37,6 +38,24 @@ class ServedRing {
   [[nodiscard]] virtual std::uint64_t memory() const noexcept = 0;
   /// For messages: the option of `serve`, with bytes, that makes the ring hold that many samples.
   [[nodiscard]] virtual std::string memory_option_for(std::uint64_t samples) const = 0;
+  /// The rows that it holds of an axis; nothing where it has none of that name.
+  [[nodiscard]] virtual std::optional<std::uint64_t> rows_of(
+      [[maybe_unused]] const std::string& axis) const {
+    return std::nullopt;
+  }
+  /// The rows of a sample on an axis.
+  struct RowsThere {
+    std::string axis = {};  ///< empty: the ring has no axes
+    std::uint64_t rows = 0;
+  };
+  /// How many rows the sample at that position has, on an axis or, without a name, on the one where
+  /// a cursor's row is (`axis_of_cursor`). Nothing where the ring has axes and not that sample.
+  [[nodiscard]] virtual std::optional<RowsThere> rows_at([[maybe_unused]] const std::string& axis,
+                                                         [[maybe_unused]] std::uint64_t position) {
+    return RowsThere();
+  }
+  /// For messages: `: its axes are tokens and boxes`, or nothing.
+  [[nodiscard]] virtual std::string axes_text() const { return {}; }
   [[nodiscard]] virtual RingWriter& writer() noexcept = 0;
   [[nodiscard]] virtual const Segment& board_segment() const noexcept = 0;
   /// Adds the segments to a welcome, and their descriptors in the welcome's order.

@@ -9,17 +9,21 @@
 #include <fmt/format.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -66,6 +70,7 @@ struct StandardError {
   std::mutex mutex;
   std::string live_line;
   std::atomic<int> unwaited{0};  ///< how many UnwaitedStderr live
+  std::atomic<bool> json{false};
 };
 
 StandardError& standard_error() {
@@ -89,6 +94,32 @@ void write_to_stderr(std::string_view lines) {
   if (state.live_line.empty()) return put_on_stderr(lines);
   // One write, so that what other processes write does not come in between.
   put_on_stderr(fmt::format("{}{}{}", erased_line, lines, state.live_line));
+}
+
+/// 2026-11-24T14:13:12.123Z
+std::string time_text() {
+  const auto now = std::chrono::system_clock::now();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  const auto since = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch());
+  std::tm parts{};
+  std::array<char, 32> shown{};
+  ::gmtime_r(&seconds, &parts);
+  std::strftime(shown.data(), shown.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  return fmt::format("{}.{:03}Z", shown.data(), since.count() % 1000);
+}
+
+void write_json(std::string_view level, std::string_view text) {
+  const nlohmann::json line = {{"time", time_text()}, {"level", level}, {"text", text}};
+  write_to_stderr(line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+/// An object for each line that is not empty.
+void write_lines_as_json(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end != 0) write_json("info", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
 }
 
 /// Where spdlog writes, so that it knows of the live line.
@@ -146,15 +177,36 @@ std::string bar_text(std::uint64_t done, std::uint64_t total) {
 
 void say(std::string_view text) noexcept {
   try {
+    if (standard_error().json.load()) return write_lines_as_json(text);
     write_to_stderr(printable_lines(text));
   } catch (const std::exception&) {
     put_on_stderr("batchcast: out of memory\n");
   }
 }
 
+void log_as_json() noexcept { standard_error().json.store(true); }
+
 UnwaitedStderr::UnwaitedStderr() noexcept { ++standard_error().unwaited; }
 
 UnwaitedStderr::~UnwaitedStderr() { --standard_error().unwaited; }
+
+namespace {
+
+const char* level_name(LogLevel level) noexcept {
+  switch (level) {
+    case LogLevel::debug:
+      return "debug";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warning:
+      return "warning";
+    case LogLevel::error:
+      break;
+  }
+  return "error";
+}
+
+}  // namespace
 
 LogCallback console_log(bool verbose) {
   auto logger =
@@ -162,7 +214,11 @@ LogCallback console_log(bool verbose) {
   logger->set_pattern("%H:%M:%S %l: %v");
   logger->set_level(verbose ? spdlog::level::debug : spdlog::level::info);
   logger->flush_on(spdlog::level::debug);
-  return [logger](LogLevel level, std::string_view raw) {
+  return [logger, verbose](LogLevel level, std::string_view raw) {
+    if (standard_error().json.load()) {
+      if (verbose || level != LogLevel::debug) write_json(level_name(level), raw);
+      return;
+    }
     const std::string text = printable_lines(raw);
     switch (level) {
       case LogLevel::debug:
@@ -187,6 +243,7 @@ ProgressLine::ProgressLine() : terminal_(can_rewrite()), every_(interval(termina
 
 bool ProgressLine::can_rewrite() {
   const char* const kind = std::getenv("TERM");
+  if (standard_error().json.load()) return false;
   return ::isatty(STDERR_FILENO) != 0 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 

@@ -27,6 +27,10 @@ namespace batchcast::inline v0_1::serving {
 /// reason to end a stream that trainers use.
 void say(std::string_view text) noexcept;
 
+/// From now on each line on stderr is a JSON object: `time` (UTC), `level` and `text`. Nothing is
+/// rewritten in place.
+void log_as_json() noexcept;
+
 /// As long as one lives, no thread waits for the reader of stderr: what a full pipe there does not
 /// take is lost. For a stream, which goes on even if no process reads what it prints.
 class UnwaitedStderr {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "serving/dataset.hpp"
 
+#include "data/packed/budget_fill.hpp"
 #include "serving/console.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -71,13 +72,30 @@ std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
   refuse_given(options.bad_samples_max.has_value(), "--max-bad", why);
   refuse_given(options.bad_list.has_value(), "--bad-list", why);
   refuse_given(options.finish_on_gpu, "--finish-on-gpu", why);
+  refuse_given(options.cache.has_value(), "--cache", why);
   SyntheticRecipe recipe = SyntheticRecipe::parse(options.source);
   if (options.dtype) recipe.dtype = *parse_dtype(*options.dtype);
   if (options.order) recipe.order = *parse_order_mode(*options.order);
+  if (recipe.order == OrderMode::packed) {
+    refuse("--order packed is for samples of any length; those of `synthetic:` have one shape.");
+  }
   if (options.samples) recipe.samples_per_epoch = *options.samples;
   recipe.seed = options.seed.value_or(0);
   recipe.epochs = options.epochs;
   return std::make_unique<SyntheticMaker>(std::move(recipe));
+}
+
+void set_order(const DatasetOptions& options, Recipe& recipe) {
+  recipe.order = *parse_order_mode(*options.order);
+  const bool is_packed = recipe.order == OrderMode::packed;
+  refuse_given(options.pack.is_set() && !is_packed, "--pack", "goes with --order packed.");
+  if (!is_packed) return;
+  if (!options.pack.is_set()) {
+    refuse("--order packed needs the budget of its trainers: --pack tokens=8192, for example.");
+  }
+  recipe.packed.axis = options.pack.axis;
+  recipe.packed.budget = options.pack.rows;
+  if (options.among) recipe.packed.among = *options.among;
 }
 
 /// Writes bad samples into the list, if there is one, and into the log. The pipeline makes one call
@@ -123,9 +141,8 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
                "is for `synthetic:` sources. The recipe says it, with the stage `to`.");
   refuse_given(options.samples.has_value(), "--samples",
                "is for `synthetic:` sources. A dataset has as many as it has.");
-  const bool has_own_order = options.order && opened && !options.recipe;
-  refuse_given(options.order && !has_own_order, "--order",
-               "is for `synthetic:` sources. The recipe says it, in its table `order`.");
+  refuse_given(options.order && options.recipe, "--order",
+               "is for sources without --recipe. The recipe says it, in its table `order`.");
   const bool substitutes = options.on_bad_sample.value_or("error") == "substitute";
   constexpr const char* only_substitute = "goes with --on-bad-sample substitute.";
   refuse_given(options.bad_list && !substitutes, "--bad-list", only_substitute);
@@ -134,12 +151,13 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
   PipelineOptions pipeline;
   if (options.shard) pipeline.shard = parse_shard(*options.shard);
   if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
-  if (has_own_order) pipeline.recipe.order = *parse_order_mode(*options.order);
+  if (options.order) set_order(options, pipeline.recipe);
   pipeline.source = opened ? std::move(opened) : open_source(options.source);
   for (const std::string& remark : pipeline.source->remarks()) {
     say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
   pipeline.location = options.source;
+  pipeline.cache = cache_of(options);
   pipeline.seed = options.seed.value_or(0);
   if (substitutes) {
     pipeline.on_bad_sample = OnBadSample::substitute;
@@ -148,6 +166,35 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
     pipeline.on_bad = [notes](const BadSampleReport& bad) { notes->add(bad); };
   }
   return pipeline;
+}
+
+constexpr std::uint64_t fill_samples = 1 << 16;
+constexpr double little = 0.001;
+
+/// `shuffle` is the order that it would have without `packed`.
+std::optional<PackedFill> fill_of(const Pipeline& pipeline, const PackedOptions& order,
+                                  const Order& shuffle) {
+  const auto lengths = pipeline.source().lengths(order.axis);
+  const EpochOrder shuffled = shuffle.epoch(0);
+  detail::BudgetFill packed_fill(order.budget);
+  detail::BudgetFill shuffled_fill(order.budget);
+  for (std::uint64_t i = 0; i < std::min(fill_samples, shuffled.size()); ++i) {
+    packed_fill.add((*lengths)[pipeline.sample_id_at(0, i)]);
+    shuffled_fill.add((*lengths)[shuffled.index_at(i)]);
+  }
+  if (packed_fill.batches() == 0) return std::nullopt;
+  return PackedFill{order, packed_fill.fill(), shuffled_fill.fill()};
+}
+
+/// With few batches in each block there is little to arrange.
+void say_if_useless(const PackedFill& fill) {
+  if (fill.packed > fill.shuffled + little || fill.shuffled > 1 - little) return;
+  const bool has_more = fill.order.among < PackedOptions::among_max;
+  say(
+      fmt::format("the order `packed` fills batches of {} rows of `{}` no better than a shuffle "
+                  "does, {:.1f} %{}\n",
+                  fill.order.budget, printable(fill.order.axis), 100 * fill.packed,
+                  has_more ? fmt::format("; a larger `among` than {} may", fill.order.among) : ""));
 }
 
 /// Says which images the GPU finishes: their type then depends on a consumer's placement.
@@ -164,6 +211,14 @@ void say_what_is_finished(const FinishOnGpu& divided) {
 
 }  // namespace
 
+std::string bad_samples_text(std::uint64_t bad, const StandIns& stand_ins) {
+  if (bad == 0) return {};
+  std::string text = counted(bad, "bad sample");
+  if (stand_ins.times == 0) return text;
+  return text + fmt::format(", for which {} stood in {}", counted(stand_ins.samples, "other"),
+                            counted(stand_ins.times, "time"));
+}
+
 bool is_synthetic(const std::string& source) noexcept { return source.starts_with("synthetic:"); }
 
 bool is_preset(const std::string& name) noexcept {
@@ -177,10 +232,18 @@ void settle_shard(DatasetOptions& options) {
   options.shard = fmt::format("{}/{}", shard.index, shard.count);
 }
 
+CacheOptions cache_of(const DatasetOptions& options) {
+  if (!options.cache) return {};
+  CacheOptions cache = CacheOptions::parse(*options.cache);
+  if (cache.directory.empty() && options.epochs == 1) return {};
+  return cache;
+}
+
 bool says_what_to_make(const DatasetOptions& options) noexcept {
   return options.recipe || options.seed.value_or(0) != 0 || options.shard ||
          options.on_bad_sample || options.bad_samples_max || options.bad_list || options.dtype ||
-         options.samples || options.order;
+         options.samples || options.order || options.pack.is_set() || options.among ||
+         options.tokenizer;
 }
 
 Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
@@ -190,6 +253,10 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
     return;
   }
   PipelineOptions made = pipeline_options(options, log, std::move(opened));
+  const bool is_packed = made.recipe.order == OrderMode::packed;
+  const PackedOptions packed = made.recipe.packed;
+  const Order shuffle(
+      {.samples_per_epoch = made.source->size(), .seed = made.seed, .shard = made.shard});
   if (options.finish_on_gpu) {
     FinishOnGpu divided = finish_on_gpu(std::move(made));
     say_what_is_finished(divided);
@@ -199,6 +266,8 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
   auto pipeline = std::make_unique<Pipeline>(std::move(made));
   pipeline_ = pipeline.get();
   maker_ = std::move(pipeline);
+  if (is_packed) fill_ = fill_of(*pipeline_, packed, shuffle);
+  if (fill_) say_if_useless(*fill_);
 }
 
 }  // namespace batchcast::inline v0_1::serving

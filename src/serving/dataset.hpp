@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/log.hpp>
+#include <batchcast/core/options.hpp>
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/pipeline.hpp>
 #include <batchcast/data/source.hpp>
@@ -24,19 +25,39 @@ struct DatasetOptions {
   std::optional<std::string> on_bad_sample;
   std::optional<std::uint64_t> bad_samples_max;
   std::optional<std::string> bad_list;
-  bool finish_on_gpu = false;  ///< see Dataset::device_stage
+  bool finish_on_gpu = false;        ///< see Dataset::device_stage
+  std::optional<std::string> cache;  ///< as CacheOptions::parse reads it
+  // Of texts, which become tokens before they are served.
+  std::optional<std::string> tokenizer;
+  std::optional<std::string> chat_template;
+  std::optional<std::string> train_on;
+  bool no_eos = false;
+  std::optional<std::string> corpus;  ///< the folder of what was made
   // Of `synthetic:` alone.
   std::optional<std::string> dtype;
   std::optional<std::uint64_t> samples;
   std::optional<std::string> order;
+  Budget pack = {};  ///< of the order `packed`, as the next one
+  std::optional<std::uint64_t> among;
   std::optional<std::uint64_t> epochs;  ///< of the stream, which a synthetic recipe names
 };
 
 /// Puts the number of this node in the place of `--shard auto`, and says so on stderr. Throws
 /// InvalidArgument where no launcher tells it.
 void settle_shard(DatasetOptions& options);
+/// The cache that they ask for. A stream of one epoch has none in memory, where nothing would be
+/// read from it again. Throws InvalidArgument.
+[[nodiscard]] CacheOptions cache_of(const DatasetOptions& options);
 /// Whether any of them was given, and is not its default.
 [[nodiscard]] bool says_what_to_make(const DatasetOptions& options) noexcept;
+
+/// How full batches of the order `packed` are, as a part of its budget. It is of the first samples
+/// of epoch 0. `shuffled` is what they would be in the order `reshuffle`.
+struct PackedFill {
+  PackedOptions order;
+  double packed = 0;
+  double shuffled = 0;
+};
 
 /// What a source and its options amount to.
 class Dataset {
@@ -55,15 +76,27 @@ class Dataset {
   }
   /// Null for `synthetic:`.
   [[nodiscard]] const Pipeline* pipeline() const noexcept { return pipeline_; }
+  /// Nothing in another order, and where there are too few samples for a batch.
+  [[nodiscard]] const std::optional<PackedFill>& packed_fill() const noexcept { return fill_; }
   [[nodiscard]] std::uint64_t bad_samples() const noexcept {
     return pipeline_ == nullptr ? 0 : pipeline_->bad_samples();
+  }
+  [[nodiscard]] StandIns stand_ins() const {
+    return pipeline_ == nullptr ? StandIns{} : pipeline_->stand_ins();
+  }
+  [[nodiscard]] CacheStats cache_stats() const {
+    return pipeline_ == nullptr ? CacheStats() : pipeline_->cache_stats();
   }
 
  private:
   std::unique_ptr<SampleMaker> maker_;
   std::shared_ptr<const DeviceStage> device_stage_;
   const Pipeline* pipeline_ = nullptr;
+  std::optional<PackedFill> fill_;
 };
+
+/// `11 bad samples, for which 1 other stood in 24 times`; empty where none is bad.
+[[nodiscard]] std::string bad_samples_text(std::uint64_t bad, const StandIns& stand_ins);
 
 [[nodiscard]] bool is_synthetic(const std::string& source) noexcept;
 [[nodiscard]] bool is_preset(const std::string& name) noexcept;

@@ -41,7 +41,7 @@ void add_samples(Table<DatasetOptions>& table) {
   table.heading("The samples");
   table
       .add("source", &DatasetOptions::source,
-           text("The dataset: {}, synthetic:SHAPE.", detail::source_examples()))
+           text("The dataset: {}; made, not read: synthetic:SHAPE.", detail::source_examples()))
       .needed()
       .only_command();
   table.path("recipe", &DatasetOptions::recipe,
@@ -52,6 +52,10 @@ void add_samples(Table<DatasetOptions>& table) {
   table.add("shard", &DatasetOptions::shard,
             "I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by "
             "torchrun, srun or Kubernetes.");
+  table.add(
+      "cache", &DatasetOptions::cache,
+      "Bytes, such as 8GiB, in which decoded coefficients of JPEGs are kept from one epoch to "
+      "the next; the samples stay the same.");
 }
 
 void add_bad_samples(Table<DatasetOptions>& table) {
@@ -67,6 +71,32 @@ void add_bad_samples(Table<DatasetOptions>& table) {
              "With `substitute`: the file that lists them, a line each: id, name, reason.");
 }
 
+void add_texts(Table<DatasetOptions>& table) {
+  table.heading("Texts");
+  table.add("tokenizer", &DatasetOptions::tokenizer,
+            "Make tokens of the texts of jsonl:FILES, text:FILES, parquet:FILES or "
+            "huggingface:DIR first, once: a folder with tokenizer.json, or a name on the Hub.");
+  table
+      .path("chat_template", &DatasetOptions::chat_template,
+            "A file with the template of chats, instead of the tokenizer's; trl: TRL's for "
+            "training.")
+      .with("tokenizer");
+  table
+      .add("train_on", &DatasetOptions::train_on,
+           "Which tokens of a chat are trained: `assistant`, the default, all answers; "
+           "`completion`, the last one; `all`.")
+      .one_of({"assistant", "completion", "all"})
+      .with("tokenizer");
+  table
+      .add("no_eos", &DatasetOptions::no_eos,
+           "Put no EOS of the tokenizer behind each document of plain text.")
+      .with("tokenizer");
+  table
+      .path("corpus", &DatasetOptions::corpus,
+            "The folder that keeps what was tokenised; by default below $XDG_CACHE_HOME.")
+      .with("tokenizer");
+}
+
 void add_synthetic(Table<DatasetOptions>& table) {
   table.heading("Synthetic samples");
   table.add("dtype", &DatasetOptions::dtype, "Type of the image's elements; f32 by default.")
@@ -76,8 +106,20 @@ void add_synthetic(Table<DatasetOptions>& table) {
       .add(
           "order", &DatasetOptions::order,
           "`reshuffle`, the default: every epoch has its own order; `fixed`: all have one shuffle; "
-          "`sequential`; `blocks`. Python's datasets without `recipe` have it too.")
+          "`sequential`; `blocks`; `packed`. It is of any source without `recipe`, which says it "
+          "else.")
       .one_of(strings(order_mode_names));
+  table
+      .add("pack", &DatasetOptions::pack,
+           "With order `packed`: the budget whose batches are to be full, such as tokens=8192. The "
+           "source has to know all lengths.")
+      .with("order");
+  table
+      .add("among", &DatasetOptions::among,
+           "With order `packed`: how many neighbours in the shuffle are arranged together; 4096 by "
+           "default.")
+      .from(2, PackedOptions::among_max)
+      .with("pack");
 }
 
 [[nodiscard]] Table<DatasetOptions> finished_on_gpus() {
@@ -98,10 +140,16 @@ void add_synthetic(Table<DatasetOptions>& table) {
   table.heading("The stream");
   table.add("stream", &ProducerOptions::stream, "Name of the stream.").needed();
   table.bytes("memory", &ProducerOptions::memory, "Bytes for samples in host memory, at most.");
-  table.add(
-      "ahead", &ProducerOptions::ahead,
-      "Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory, which is also "
-      "the limit. Without a consumer they count from where the next one would begin.");
+  table.add("rows", &ProducerOptions::rows,
+            "Of a stream with axes: how many rows of an axis the ring has, such as tokens=64M, "
+            "instead of what `rows_per_sample` makes of the memory.");
+  table.add("rows_per_sample", &ProducerOptions::rows_per_sample,
+            "Of a stream with axes: about how many rows a sample has, such as tokens=400.");
+  table
+      .add("ahead", &ProducerOptions::ahead,
+           "Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory, which is "
+           "also the limit. Without a consumer they count from where the next one would begin.")
+      .settable();
   return table;
 }
 
@@ -133,22 +181,26 @@ void add_synthetic(Table<DatasetOptions>& table) {
             "Begin once this many consumers are attached; the ranks of a group count as one.");
   table.add("max_consumers", &ProducerOptions::max_consumers, "Places for consumers.")
       .from(1, limits::consumers_max);
-  table.add("on_stall", &ProducerOptions::on_stall,
-            "What happens to a consumer that keeps the stream waiting: `report` it, or `evict` "
-            "it.");
+  table
+      .add("on_stall", &ProducerOptions::on_stall,
+           "What happens to a consumer that keeps the stream waiting: `report` it, or `evict` it.")
+      .settable();
   table
       .milliseconds("stall_timeout", &ProducerOptions::stall_timeout_ms,
                     "Seconds that a consumer may keep the stream waiting before `on_stall` "
                     "applies.")
-      .above_zero();
+      .above_zero()
+      .settable();
   return table;
 }
 
 [[nodiscard]] Table<ProducerOptions> surroundings() {
   Table<ProducerOptions> table;
   table.heading("The process");
-  table.add("free_running", &ProducerOptions::free_running,
-            "Produce also while no consumer in lockstep is attached.");
+  table
+      .add("free_running", &ProducerOptions::free_running,
+           "Produce also while no consumer in lockstep is attached.")
+      .settable();
   table.add("huge_pages", &ProducerOptions::huge_pages,
             "Whether the ring lies in huge pages; auto: above 4 GiB, where the system has them.");
   table
@@ -162,18 +214,44 @@ void add_process(Table<ServeOptions>& table) {
   table.heading("The process");
   add_workers(table, &ServeOptions::workers);
   table
+      .bytes("stash", &ServeOptions::stash,
+             "Of a stream with axes whose lengths making tells: bytes for finished samples that "
+             "wait for their rows; by default an eighth of `memory`.")
+      .or_zero();
+  table
       .add("linger", &ServeOptions::linger_s,
            "Seconds to stay after the last epoch for consumers that still read, counted once those "
            "of `wait_for` are there.")
       .or_forever();
   table
       .add("idle_exit", &ServeOptions::idle_exit_s,
-           "End the stream once no consumer has been attached for this many seconds; an observer "
-           "such as `peek` does not count.")
-      .above_zero();
+           "End the stream once no consumer has been attached for this many seconds, also while "
+           "those of `wait_for` are to come; an observer such as `peek` does not count.")
+      .above_zero()
+      .settable();
+  table
+      .add("keep_alive", &ServeOptions::keep_alive,
+           "Start the producer again whenever a signal kills it, such as the kernel's where memory "
+           "is short; its trainers wait meanwhile, and go on.")
+      .only_command();
+  table
+      .add("give_up_after", &ServeOptions::give_up_after,
+           "Start it again only until that many producers in a row were killed before they "
+           "published more than those before; their trainers get StreamFailed then. 0: for ever.")
+      .only_command();
+  table
+      .add("replace", &ServeOptions::replace,
+           "Kill the producer that has the stream's name, once this one is ready to serve; its "
+           "trainers go on here if data and recipe are the same, and fail if not.")
+      .only_command();
   table.include(&ServeOptions::producer, surroundings());
   table.add("json", &ServeOptions::json, "Print one JSON object at the end.").only_command();
   table.add("verbose", &ServeOptions::verbose, "Report more.").command("verbose,-v");
+  table
+      .add("log_format", &ServeOptions::log_format,
+           "How it reports on stderr: as text, or one object a line.")
+      .one_of({"text", "json"})
+      .only_command();
 }
 
 [[nodiscard]] Options chosen(const Options& all, const std::vector<std::string>& names) {
@@ -189,6 +267,7 @@ const Table<DatasetOptions>& dataset_options() {
     Table<DatasetOptions> made;
     add_samples(made);
     add_bad_samples(made);
+    add_texts(made);
     add_synthetic(made);
     return made;
   }();
@@ -197,7 +276,8 @@ const Table<DatasetOptions>& dataset_options() {
 
 const Options& inspection_options() {
   static const Options some =
-      chosen(dataset_options().options(), {"recipe", "seed", "shard", "dtype", "samples", "order"});
+      chosen(dataset_options().options(),
+             {"recipe", "seed", "shard", "dtype", "samples", "order", "pack", "among"});
   return some;
 }
 
@@ -231,7 +311,8 @@ std::vector<std::string> given_for_samples(const ServeOptions& options) {
     return made;
   }();
   std::vector<std::string> given = options::changed(some, &options);
-  if (options.dataset.seed == 0) std::erase(given, "seed");  // what a start always says
+  if (options.dataset.seed == 0)
+    std::erase(given, "seed");  // a trainer of version 0.1 always says it
   return given;
 }
 

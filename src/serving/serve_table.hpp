@@ -27,7 +27,8 @@ void add_workers(options::Table<Struct>& table, std::optional<std::uint32_t> Str
       .add("workers", workers,
            "Threads that make samples; auto: as many as it takes, at most the processors.")
       .from(1, most)
-      .or_word("auto");
+      .or_word("auto")
+      .settable();
 }
 
 /// The names of the options that were given and that only go with samples which are made one by

@@ -2,11 +2,15 @@
 // Copyright 2026 the batchcast authors
 #include "serving/service.hpp"
 
+#include "data/cache/cache_watch.hpp"
+#include "producer/setting_values.hpp"
+#include "serving/cache_report.hpp"
 #include "serving/linger_clock.hpp"
 
 #include <fmt/format.h>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
+#include <batchcast/ring/memory_left.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -138,8 +142,8 @@ std::string draining_text(const ProducerStats& stream) {
 std::string progress_text(const Progress& progress) {
   const ProducerStats& stream = progress.stream;
   const std::uint64_t per_epoch = progress.samples_per_epoch;
-  const std::string bad =
-      progress.bad_samples == 0 ? "" : "  " + counted(progress.bad_samples, "bad sample");
+  std::string bad = bad_samples_text(progress.bad_samples, progress.stand_ins);
+  if (!bad.empty()) bad = "  " + bad;
   if (stream.state == StreamState::draining) {
     return std::string(name_of(stream.state)) + draining_text(stream) + bad;
   }
@@ -158,7 +162,7 @@ std::string progress_text(const Progress& progress) {
   }
   const std::string waiting = waiting_text(stream, progress.feeder, progress.wait_for);
   text += waiting.empty() ? work_text(stream, progress.feeder, left_in_epoch) : waiting;
-  return text + forming_text(stream) + bad;
+  return text + forming_text(stream) + cache_note(progress.cache) + bad;
 }
 
 Service::Service(const Parts& parts)
@@ -168,20 +172,50 @@ Service::Service(const Parts& parts)
       wait_for_(parts.wait_for),
       idle_exit_s_(parts.idle_exit_s) {
   if (parts.talks) progress_.emplace();
+  add_settings();
+}
+
+Service::~Service() {
+  for (const char* name : {"idle_exit", "workers"}) producer_.remove_setting(name);
+}
+
+void Service::add_settings() {
+  producer_.add_setting({"workers", {}, {}});  // the feeder's, once it is there
+  producer_.add_setting({"idle_exit",
+                         [this] {
+                           const auto seconds = idle_exit_s();
+                           return seconds ? detail::seconds_text(*seconds) : std::string("none");
+                         },
+                         [this](const std::string& value) {
+                           constexpr double longest_s = 1e9;
+                           std::optional<double> seconds;
+                           if (value != "none")
+                             seconds = detail::seconds_setting("idle_exit", value, 0, longest_s);
+                           const std::lock_guard lock(noting_);
+                           idle_exit_s_ = seconds;
+                         }});
+}
+
+std::optional<double> Service::idle_exit_s() const {
+  const std::lock_guard lock(noting_);
+  return idle_exit_s_;
 }
 
 bool Service::produce(const FeederOptions& options) {
   feeder_ = started_feeder(options);
+  warn_of_idle_exit();
   std::uint64_t ended_ns = 0;
   while (!ended()) {
     look();
     const FeederStats stats = feeder_->stats();
     note(stats);
     show(stats);
+    watch_cache();
     if (!ended_in_vain(ended_ns)) continue;
     if (progress_) progress_->finish();
     return false;
   }
+  watch_cache();
   note({});
   feeder_.reset();
   return true;
@@ -202,6 +236,24 @@ void Service::tell(const std::string& line) {
   if (!progress_) return;
   progress_->finish();
   say(line + "\n");
+}
+
+/// Looks once a second whether the cache still pays. Says once that it keeps nothing more.
+void Service::watch_cache() {
+  if (told_of_cache_) return;
+  CacheStats cache = dataset_.cache_stats();
+  if (!cache.exists) return;
+  const std::uint64_t now = now_ns();
+  const bool is_due = seconds_from_ns(now - cache_seen_ns_) >= 1;
+  if (is_due && cache.stopped.empty() && cache.is_in_memory) {
+    cache_seen_ns_ = now;
+    cache.stopped =
+        detail::loss_of(cache, memory_left().bytes(), dataset_.maker().samples_per_epoch());
+    if (!cache.stopped.empty()) dataset_.pipeline()->stop_caching(cache.stopped);
+  }
+  if (cache.stopped.empty()) return;
+  told_of_cache_ = true;
+  tell(text("the cache keeps nothing more: {}", cache.stopped));
 }
 
 std::unique_ptr<Feeder> Service::started_feeder(const FeederOptions& options) const {
@@ -264,17 +316,32 @@ void Service::look() {
   producer_.stop(why);
 }
 
+void Service::warn_of_idle_exit() {
+  const std::uint32_t to_come = producer_.stats().consumers_to_come;
+  const std::optional<double> idle_exit_s = this->idle_exit_s();
+  if (!idle_exit_s || to_come == 0) return;
+  tell(
+      fmt::format("--idle-exit counts from now on, also while the {} of --wait-for {} to come: "
+                  "the stream ends unless a consumer attaches within {:g} s",
+                  counted(to_come, "consumer"), to_come == 1 ? "is" : "are", *idle_exit_s));
+}
+
 void Service::end_if_idle() {
-  if (!idle_exit_s_) return;
-  const std::string why = fmt::format("no consumer was attached for {:g} s", *idle_exit_s_);
-  if (!producer_.stop_if_unattended(*idle_exit_s_, text("{} (--idle-exit)", why))) return;
+  const std::optional<double> idle_exit_s = this->idle_exit_s();
+  if (!idle_exit_s) return;
+  const std::string why = fmt::format("no consumer was attached for {:g} s", *idle_exit_s);
+  const std::uint32_t to_come = wait_for_ == 0 ? 0 : producer_.stats().consumers_to_come;
+  const std::string others =
+      to_come == 0 ? "" : text(", with {} of --wait-for still to come", to_come);
+  if (!producer_.stop_if_unattended(*idle_exit_s, text("{} (--idle-exit){}", why, others))) return;
   tell(text("{}: ending, as --idle-exit asks", why));
 }
 
 void Service::show(const FeederStats& stats) {
   if (!progress_ || !progress_->due()) return;
   progress_->show(progress_text({producer_.stats(), stats, dataset_.maker().samples_per_epoch(),
-                                 dataset_.bad_samples(), wait_for_}));
+                                 dataset_.bad_samples(), wait_for_, dataset_.stand_ins(),
+                                 dataset_.cache_stats()}));
 }
 
 }  // namespace batchcast::inline v0_1::serving

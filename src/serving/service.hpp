@@ -35,12 +35,17 @@ class Service {
     bool talks = true;  ///< on stderr: a line of progress, and what it does on its own
   };
   explicit Service(const Parts& parts);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   /// Works until the last epoch is made, or the stream is stopped. Throws what fails the stream.
   /// False where a worker cannot be waited for: its sample takes too long, and it still uses the
   /// producer. Then `take_feeder` has it, and neither is to be destroyed before it is through.
   [[nodiscard]] bool produce(const FeederOptions& options);
   /// After `produce` returned false. Its destructor waits for the worker.
+  /// Whether its workers were started.
+  [[nodiscard]] bool has_feeder() const noexcept { return feeder_ != nullptr; }
   [[nodiscard]] std::unique_ptr<Feeder> take_feeder() noexcept { return std::move(feeder_); }
   /// How the feeder was lately. From any thread.
   [[nodiscard]] FeederStats feeder_stats() const;
@@ -55,18 +60,25 @@ class Service {
   [[nodiscard]] bool ended() const;
   [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
   void look();
+  /// That one trainer at least has to come soon, although more are waited for.
+  void warn_of_idle_exit();
   void end_if_idle();
+  void add_settings();
+  [[nodiscard]] std::optional<double> idle_exit_s() const;
   void note(const FeederStats& stats);
   void show(const FeederStats& stats);
   void tell(const std::string& line);
+  void watch_cache();
 
   const AskedToEnd asked_to_end_;
   Producer& producer_;
   const Dataset& dataset_;
   const std::uint32_t wait_for_;
-  const std::optional<double> idle_exit_s_;
+  std::optional<double> idle_exit_s_;     ///< under `noting_`
   std::optional<ProgressLine> progress_;  ///< of one that talks
   bool asked_ = false;
+  bool told_of_cache_ = false;  ///< that it keeps nothing more
+  std::uint64_t cache_seen_ns_ = 0;
   std::unique_ptr<Feeder> feeder_;
   mutable std::mutex noting_;
   FeederStats noted_;
@@ -79,6 +91,8 @@ struct Progress {
   std::uint64_t samples_per_epoch = 0;  ///< 0: not known
   std::uint64_t bad_samples = 0;
   std::uint32_t wait_for = 0;
+  StandIns stand_ins = {};
+  CacheStats cache = {};
 };
 [[nodiscard]] std::string progress_text(const Progress& progress);
 

@@ -37,6 +37,7 @@ struct Report {
 struct Plan {
   char* const* words;
   char* const* environment;
+  const char* directory;  ///< empty: this process's
   int null;
   int log;
   int report;
@@ -74,6 +75,10 @@ void report(Report::Kind kind, int value) noexcept {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (plan.directory[0] != '\0' && ::chdir(plan.directory) != 0) {
+    report(Report::Kind::not_run, errno);
+    ::_exit(127);
+  }
   ::execve(plan.words[0], plan.words, plan.environment);
   report(Report::Kind::not_run, errno);
   ::_exit(127);
@@ -168,7 +173,9 @@ DetachedProcess::DetachedProcess(Program program) {
   std::vector<std::string> environment = environment_with(program.environment);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   const std::vector<char*> words = pointers_to(program.words);
-  const Plan plan{words.data(), environment_pointers.data(), null.get(), log.get(), reports.get()};
+  const Plan plan{
+      words.data(), environment_pointers.data(), program.directory.c_str(), null.get(), log.get(),
+      reports.get()};
   const AllSignalsBlocked blocked;
   watcher_ = new_process();
   if (watcher_ == 0) stand_between(plan);

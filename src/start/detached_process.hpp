@@ -25,7 +25,8 @@ class DetachedProcess {
     std::vector<std::string> words;  ///< the first is the file to run
     /// Set in its environment, `NAME=value` each, instead of what this process has.
     std::vector<std::string> environment = {};
-    FileDescriptor log;  ///< takes its output and its errors
+    std::string directory = {};  ///< its working directory; empty: this process's
+    FileDescriptor log;          ///< takes its output and its errors
   };
   /// Throws SystemError. Any number of other threads may run meanwhile.
   explicit DetachedProcess(Program program);

@@ -6,6 +6,7 @@
 #include <batchcast/starting/start_answer.hpp>
 #include <batchcast/starting/start_command.hpp>
 #include "start/detached_process.hpp"
+#include "start/given_up.hpp"
 #include "start/observation.hpp"
 #include "start/recipe_check.hpp"
 #include "start/serve_log.hpp"
@@ -14,11 +15,13 @@
 
 #include <batchcast/consumer_options.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/door.hpp>
 #include "stream/stream_directory.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -101,7 +104,7 @@ class Starter {
   /// Waits for an earlier producer that is starting or ending: one whose starter is dead, or one
   /// that was started by hand. True: it serves.
   [[nodiscard]] bool earlier_one_answers() {
-    while (look_at_lock(paths().log).held || look_at_lock(paths().lock).held) {
+    while (look_at_lock(paths().log).held || look_at_lock(paths().lock).held || is_kept()) {
       if (door_answers(target_)) return true;
       check_time("a process holds that name which does not serve it yet, or is ending");
       rest();
@@ -112,11 +115,14 @@ class Starter {
   /// True: it serves. False: another producer was faster, or this one has already ended without a
   /// consumer, because the machine is too busy for so short an idle_exit_s.
   [[nodiscard]] bool start() {
-    DetachedProcess::Program program{words_, {}, lock_.make_log()};
+    const std::optional<Life> last = life_waited_for(paths().directory);
+    if (last) look_whether_given_up(*last);
+    DetachedProcess::Program program{words_, {}, {}, lock_.make_log()};
+    if (last) use_words_of_last(program, *last);
     if (!target_.directory.empty()) {
       program.environment.push_back("BATCHCAST_DIR=" + base_of(paths()));
     }
-    log(text("starting `{}`, its log is {}", shell_text(words_), paths().log));
+    log(text("starting `{}`, its log is {}", shell_text(program.words), paths().log));
     DetachedProcess process(std::move(program));
     for (;;) {
       if (door_answers(target_)) return true;
@@ -132,6 +138,32 @@ class Starter {
       if (end->in_order && ++ends_in_order_ < ends_in_order_max) return false;
       fail(end->text);
     }
+  }
+
+  /// A producer that was killed is started again as it was started before, where trainers of its
+  /// stream wait for it. Whether that is what this caller asks for is compared as always.
+  static void use_words_of_last(DetachedProcess::Program& program, const Life& last) {
+    if (!last.started.words.empty()) {
+      program.words = last.started.words;
+      program.environment = last.started.environment;
+      program.directory = last.started.directory;
+    }
+    program.environment.push_back(text("{}={}", deaths_variable, deaths_in_a_row(last)));
+  }
+
+  void look_whether_given_up(const Life& last) {
+    const auto asked = value_of(last.started.words, "--give-up-after");
+    const std::uint32_t limit =
+        asked ? static_cast<std::uint32_t>(std::strtoul(asked->c_str(), nullptr, 10))
+              : give_up_after_default;
+    const std::uint32_t deaths = deaths_in_a_row(last);
+    if (!is_given_up(deaths, limit)) return;
+    const std::string reason = given_up_text(target_.stream, last, deaths);
+    give_up_stream(target_.stream, base_of(paths()), reason);
+    const std::string failure =
+        text("batchcast: stream `{}` is given up: {}.", target_.stream, reason);
+    lock_.tell_failure({words_, failure});
+    throw StartFailed(failure);
   }
 
   [[noreturn]] void fail(const std::string& end) {
@@ -151,6 +183,11 @@ class Starter {
              "longer, wait longer (--timeout; connect_timeout_ms in a trainer). The log is {}{}{}",
              target_.stream, deadline_.waited_ms() / 1000, state, paths().log,
              said.empty() ? "" : "; it says", said));
+  }
+
+  /// A keeper starts the producer again by itself.
+  [[nodiscard]] bool is_kept() const {
+    return look_at_lock(keeper_path(base_of(paths()), target_.stream)).held;
   }
 
   [[nodiscard]] static std::string base_of(const StreamPaths& paths) {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "start/recipe_check.hpp"
 
+#include <batchcast/core/bytes_in.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/data/pipeline.hpp>
 #include <batchcast/data/recipe.hpp>
@@ -46,6 +47,22 @@ Shard shard_of(const StartOptions& options) {
           number_of(all.substr(std::min(slash + 1, all.size())), "--shard")};
 }
 
+/// A recipe without a file: the words may still say its order.
+Recipe recipe_of_words(const StartOptions& options) {
+  Recipe recipe;
+  const auto mode = value_of(options.arguments, "--order");
+  if (mode) recipe.order = parse_order_mode(*mode).value_or(recipe.order);
+  if (const auto budget = value_of(options.arguments, "--pack")) {
+    const std::size_t equals = std::min(budget->rfind('='), budget->size() - 1);
+    recipe.packed.axis = budget->substr(0, equals);
+    recipe.packed.budget = bytes_in(budget->substr(equals + 1)).value_or(0);
+  }
+  if (const auto among = value_of(options.arguments, "--among")) {
+    recipe.packed.among = number_of(*among, "--among");
+  }
+  return recipe;
+}
+
 bool is_synthetic(std::string_view source) { return source.starts_with("synthetic:"); }
 
 std::string text_at(const Json& object, const char* key) {
@@ -60,7 +77,7 @@ std::string source_differs(const std::string& there, const std::string& asked,
 
 Lines synthetic_differences(const Json& stream, const StartOptions& options) {
   SyntheticRecipe asked = SyntheticRecipe::parse(options.source);
-  asked.seed = options.seed;
+  asked.seed = options.seed.value_or(0);
   if (const auto text = value_of(options.arguments, "--dtype")) {
     asked.dtype = parse_dtype(*text).value_or(asked.dtype);
   }
@@ -143,7 +160,7 @@ Lines loader_differences(const Json& board, const StartOptions& options) {
     lines.push_back(text("{}: a loader makes its samples itself, asked for `{}`", what, asked));
   };
   if (!options.recipe.empty()) note("recipe", options.recipe);
-  if (options.seed != 0) note("seed", text("{}", options.seed));
+  if (options.seed.value_or(0) != 0) note("seed", text("{}", *options.seed));
   for (const char* const option : {"--shard", "--on-bad-sample"}) {
     if (const auto value = value_of(options.arguments, option)) {
       note(std::string(option).substr(2), std::string(*value));
@@ -157,11 +174,12 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   const std::string location = text_at(source, "location");
   if (is_synthetic(options.source)) return {source_differs(location, options.source)};
 
-  const Recipe recipe = options.recipe.empty() ? Recipe{} : Recipe::load(options.recipe);
+  const Recipe recipe =
+      options.recipe.empty() ? recipe_of_words(options) : Recipe::load(options.recipe);
   const Shard shard = shard_of(options);
   Json asked = {
       {"recipe", Json::parse(recipe.to_json())},
-      {"seed", options.seed},
+      {"seed", options.seed.value_or(0)},
       {"shard", {{"index", shard.index}, {"count", shard.count}}},
       {"on_bad_sample", value_of(options.arguments, "--on-bad-sample").value_or("error")}};
   Json there = Json::object();

@@ -10,6 +10,7 @@
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/trust.hpp>
 #include <batchcast/join/unix_socket.hpp>
+#include "stream/last_ends.hpp"
 #include "stream/lock_holder.hpp"
 #include "stream/place.hpp"
 #include "stream/try_stream_lock.hpp"
@@ -65,13 +66,22 @@ std::string looked_at_text(const std::string& stream, const StreamPaths& paths, 
   throw StreamTaken(taken_text(stream, paths));
 }
 
+std::string base_of(const StreamDirectory::Options& options) {
+  std::string base = options.base.empty() ? producer_directory(!options.allow_uids.empty())
+                                          : fs::absolute(options.base).lexically_normal().string();
+  while (base.size() > 1 && base.back() == '/') base.pop_back();
+  return base;
+}
+
 }  // namespace
+
+StreamPaths StreamDirectory::paths_of(const Options& options) {
+  return stream_paths(base_of(options), options.stream);
+}
 
 StreamDirectory::StreamDirectory(Options options) : options_(std::move(options)) {
   check_stream_name(options_.stream);
-  options_.base = options_.base.empty() ? producer_directory(!options_.allow_uids.empty())
-                                        : fs::absolute(options_.base).lexically_normal().string();
-  while (options_.base.size() > 1 && options_.base.back() == '/') options_.base.pop_back();
+  options_.base = base_of(options_);
   paths_ = stream_paths(options_.base, options_.stream);
   check_socket_path(paths_.control);  // the longest
   owner_pid_ = ::getpid();
@@ -103,15 +113,34 @@ void remove_stream_files(const StreamPaths& paths, bool keep_log) noexcept {
 }
 
 void StreamDirectory::note_failure(std::string_view reason) const noexcept {
-  if (::getpid() != owner_pid_ || !intact()) return;
+  leave_note(paths_.failure, reason, 0644);
+}
+
+void StreamDirectory::note_end(std::string_view reason) const noexcept {
+  try {
+    const std::string path = end_path(options_.base, options_.stream);
+    // Users that the stream does not admit may be able to enter the base directory.
+    if (!leave_note(path, reason, options_.allow_uids.empty() ? 0600 : 0644)) return;
+    forget_old_ends(options_.base);
+  } catch (const std::exception&) {
+    // As where the words could not be written.
+  }
+}
+
+bool StreamDirectory::leave_note(const std::string& path, std::string_view reason,
+                                 unsigned mode) const noexcept {
+  if (::getpid() != owner_pid_ || !intact()) return false;
   try {
     const std::string note = failure_note(owner_pid_, reason);
-    const FileDescriptor file(::open(paths_.failure.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644));
-    if (file) static_cast<void>(detail::try_write(file.get(), note));
+    const FileDescriptor file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (!file) return false;
+    if (detail::try_write(file.get(), note)) return true;
+    ::unlink(path.c_str());
   } catch (const std::exception&) {
     // Trainers then learn only that no producer serves the stream.
   }
+  return false;
 }
 
 void StreamDirectory::make() {
@@ -140,7 +169,9 @@ bool StreamDirectory::take_lock(int directory) {
     if (!vanished) throw_taken(options_.stream, paths_);
     return false;
   }
-  ::unlink(paths_.failure.c_str());  // of an earlier producer
+  // The last words of an earlier producer.
+  ::unlink(paths_.failure.c_str());
+  ::unlink(end_path(options_.base, options_.stream).c_str());
   struct stat status;
   const bool known = ::fstat(lock_.get(), &status) == 0;
   identity_ = known ? FileIdentity{status.st_dev, status.st_ino} : FileIdentity{};

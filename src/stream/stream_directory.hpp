@@ -33,8 +33,9 @@ struct ListedStream {
   bool foreign = false;
   std::uint32_t uid = 0;  ///< whose directory it is
 };
-/// All streams in all candidate directories, by name. Skips directories that cannot be trusted or
-/// read. Throws Error where BATCHCAST_DIR names no directory.
+/// All streams in all candidate directories, by name, and in those of Ray's nodes (`ray-…`) below
+/// BATCHCAST_DIR. Skips directories that cannot be trusted or read. Throws Error where
+/// BATCHCAST_DIR names no directory.
 [[nodiscard]] std::vector<ListedStream> list_streams();
 /// The streams of that name, also where this user may pass through a directory but not list it.
 /// Throws InvalidArgument for a bad name, and Error as above.
@@ -65,6 +66,9 @@ class StreamDirectory {
   /// Error for a directory that is a symlink, of another owner, or writable by others. Throws
   /// SystemError.
   explicit StreamDirectory(Options options);
+  /// The paths of the stream that a producer with these options would serve. Throws as above where
+  /// there is no place for it.
+  [[nodiscard]] static StreamPaths paths_of(const Options& options);
   ~StreamDirectory();
 
   StreamDirectory(const StreamDirectory&) = delete;
@@ -85,6 +89,8 @@ class StreamDirectory {
   [[nodiscard]] bool repair() noexcept;
   /// The stream failed: later trainers learn the reason, until the name is served again.
   void note_failure(std::string_view reason) const noexcept;
+  /// The same of a stream that ended in order. The words lie beside the directory, which goes.
+  void note_end(std::string_view reason) const noexcept;
   /// The stream did not fail, so that its log is of no use: it is removed with the directory.
   void forget_log() noexcept { keep_log_ = false; }
   /// Removes the directory now, and releases the lock: the name is free. Call it once the door's
@@ -92,6 +98,8 @@ class StreamDirectory {
   void leave() noexcept;
 
  private:
+  /// False where the note is not there as a whole.
+  bool leave_note(const std::string& path, std::string_view reason, unsigned mode) const noexcept;
   void make();
   [[nodiscard]] bool take_lock(int directory);
   void warn_once(const std::string& text) noexcept;

@@ -23,6 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view ray_node_prefix = "ray-";  // as batchcast/_ray.py makes them
+
 bool trusted(const std::string& path, Trust trust) {
   struct stat status;
   return ::lstat(path.c_str(), &status) == 0 && distrust(path, status, trust).empty();
@@ -35,6 +37,25 @@ void check_named(const std::string& base) {
   struct stat status;
   if (!trust_of_user().any_owner || ::lstat(base.c_str(), &status) != 0) return;
   if (!S_ISDIR(status.st_mode)) throw Error(distrust(base, status, trust_of_user()));
+}
+
+/// Of the directory that the user names, those of Ray's nodes below it, by name.
+void add_nodes(std::vector<std::string>& bases) {
+  if (!trust_of_user().any_owner) return;
+  const std::string named = bases.front();
+  std::error_code error;
+  for (fs::directory_iterator it(named, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().starts_with(ray_node_prefix)) bases.push_back(it->path());
+  }
+  std::sort(bases.begin() + 1, bases.end());
+}
+
+/// Where to look for streams that are there.
+std::vector<std::string> listed_directories() {
+  std::vector<std::string> bases = candidate_directories();
+  for (const std::string& base : bases) check_named(base);
+  add_nodes(bases);
+  return bases;
 }
 
 // This is for each stream of a list, which may hold many. A slow door can be asked again.
@@ -80,8 +101,7 @@ std::optional<ListedStream> look_at_stream(const std::string& base, const std::s
 
 std::vector<ListedStream> list_streams() {
   std::vector<ListedStream> result;
-  for (const std::string& base : candidate_directories()) {
-    check_named(base);
+  for (const std::string& base : listed_directories()) {
     if (!trusted(base, trust_of_user())) continue;
     std::error_code error;
     for (fs::directory_iterator it(base, error), end; !error && it != end; it.increment(error)) {
@@ -99,8 +119,7 @@ std::vector<ListedStream> list_streams() {
 std::vector<ListedStream> list_streams(std::string_view name) {
   check_stream_name(name);
   std::vector<ListedStream> result;
-  for (const std::string& base : candidate_directories()) {
-    check_named(base);
+  for (const std::string& base : listed_directories()) {
     if (!trusted(base, trust_of_user())) continue;
     if (auto stream = look_at_stream(base, std::string(name))) result.push_back(std::move(*stream));
   }
@@ -109,8 +128,7 @@ std::vector<ListedStream> list_streams(std::string_view name) {
 
 std::optional<StreamPaths> find_failed_stream(std::string_view name) {
   check_stream_name(name);
-  for (const std::string& base : candidate_directories()) {
-    check_named(base);
+  for (const std::string& base : listed_directories()) {
     StreamPaths paths = stream_paths(base, name);
     struct stat status;
     if (!trusted(base, trust_of_user()) || !trusted(paths.directory, trust_of_user())) continue;

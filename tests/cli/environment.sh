@@ -313,7 +313,7 @@ for n in $tasks $((tasks + 1)); do
 done
 kill -KILL "$pid"
 until_true sh -c "! kill -0 $pid"
-of $((user + 1)) 0 "shared .*dead" ls
+of $((user + 1)) 0 "^shared: dead" ls
 of $((user + 1)) 3 "is dead" stop shared
 of $user 0 "is stopped" stop own
 wait

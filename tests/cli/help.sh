@@ -88,7 +88,7 @@ killed=$!
 until_true test -S "$work/streams/killed/door"
 kill -KILL $killed
 wait $killed 2>/dev/null
-same "commands with c" "consume check" "$(completed c | xargs)"
+same "commands with c" "consume check cache" "$(completed c | xargs)"
 same "commands of bench" "pipeline" "$(completed bench p | xargs)"
 same "options of serve with --me" "--memory" "$(completed serve --me | xargs)"
 same "choices of --on-stall" "report evict" "$(completed serve --on-stall '' | xargs)"
@@ -96,8 +96,8 @@ same "choices behind =" "drop" "$(completed consume running --tail = d | xargs)"
 same "streams behind = and its value" "running" "$(completed consume --tail = drop r | xargs)"
 same "presets" "cifar-train cifar-eval cifar-autoaugment cifar-autoaugment-eval" \
   "$(cd "$work" && completed serve x --recipe cifar | xargs)"
-same "streams to stop" "killed running" "$(completed stop '' | xargs)"
-same "streams to list" "killed running" "$(completed ls '' | xargs)"
+same "streams to stop" "killed running" "$(completed stop '' | sort | xargs)"
+same "streams to list" "killed running" "$(completed ls '' | sort | xargs)"
 same "options of consume with --ti" "--timeout" "$(completed consume --ti | xargs)"
 same "what a value's option has two names for" "" "$(completed consume --connect-timeout r | xargs)"
 same "the same by the other name" "" "$(completed consume --timeout r | xargs)"

@@ -22,17 +22,20 @@ lines = open(sys.argv[1]).read().splitlines()
 assert len(lines) == 1, lines
 it = json.loads(lines[0])
 passes = {one["name"]: one.pop("passes") for one in it.get("fields", [])}
+sizes = {one["name"]: [one.pop(key) for key in ("scale", "kind")] for one in it.get("fields", [])}
+origin = {one["name"]: [one.pop(key) for key in ("from", "draws", "views")] for one in it.get("fields", [])}
 field = {one["name"]: one for one in it.get("fields", [])}
 assert eval(sys.argv[2])
 CHECK
 }
-keys='sorted(it) == ["classes", "fields", "identity", "kind", "name", "order", "samples"]'
+keys='sorted(it) == ["axes", "classes", "fields", "identity", "joints", "kind", "name", "order", "remarks", "samples"]'
 field_keys='all(sorted(one) == ["bytes", "dtype", "name", "shape", "stages"] for one in it["fields"])'
 
 echo "-- inspect: a source"
 expect 0 '"kind":"source"' inspect "$images" --json
 holds "a source" "$keys and $field_keys and it['name'].startswith('imagefolder:')"
 holds "a source" 'it["samples"] == 30 and it["order"] is None and len(it["identity"]) == 32'
+holds "a source" 'it["joints"] == it["remarks"] == [] and origin["image"] == [None, None, None]'
 holds "a source" 'it["classes"] == ["cat", "dog", "\u00fcnusual name"] and list(field) == ["image", "label"]'
 holds "a source" 'field["image"] == {"name": "image", "dtype": "image", "shape": None, "bytes": None, "stages": []}'
 holds "a source" 'field["label"] == {"name": "label", "dtype": "i64", "shape": [], "bytes": 8, "stages": []}'
@@ -60,7 +63,52 @@ expect 0 '"kind":"recipe"' inspect imagenet-train --json
 holds "a preset" "$keys and $field_keys and it['samples'] is None and it['identity'] is None"
 holds "a preset" 'field["image"]["shape"] == [3, 224, 224] and it["order"] == {"mode": "reshuffle"}'
 holds "a preset" 'field["label"] == {"name": "label", "dtype": None, "shape": None, "bytes": None, "stages": []}'
+holds "a preset" 'origin == {"image": ["image", "sample", None], "label": ["label", "sample", None]}'
 expect 0 '^image  f32 \[3,224,224\]  602,112 bytes$' inspect imagenet-train
+expect 0 '^ +from image, draws sample$' inspect imagenet-train
+expect 0 '^ +from image, draws own, 8 views$' inspect dino
+expect 0 '^joint of image, mask: draws sample$' inspect voc-segmentation
+expect 0 '^  random_crop  .*mask_fill 255' inspect voc-segmentation
+expect 0 '"kind":"recipe"' inspect voc-segmentation --json
+holds "a joint" 'origin["mask"] == ["png", "sample", None] and it["joints"][0]["fields"] == ["image", "mask"]'
+holds "a joint" '[one["stage"] for one in it["joints"][0]["stages"]][:2] == ["random_resize", "horizontal_flip"]'
+expect 0 '"kind":"source"' inspect "$images" --recipe dino --json
+holds "views" 'origin["local"] == ["image", "own", 8] and it["joints"] == []'
+
+cat >"$work/two.toml" <<'RECIPE'
+[[field]]
+name = "hr"
+from = "image"
+scale = 2
+stages = [{ stage = "decode" }, { stage = "to" }]
+[[field]]
+name = "lr"
+from = "image"
+kind = "image"
+stages = [{ stage = "decode" }, { stage = "to" }]
+[[joint]]
+fields = ["hr", "lr"]
+stages = [{ stage = "random_crop", size = 8 }]
+RECIPE
+expect 0 '^ +from image, draws sample, scale 2$' inspect "$work/two.toml"
+expect 0 '^ +from image, draws sample, kind image$' inspect "$work/two.toml"
+expect 0 '"kind":"recipe"' inspect "$work/two.toml" --json
+holds "a scale and a kind" 'sizes == {"hr": [2, None], "lr": [None, "image"]}'
+
+echo "-- inspect, check, peek: a mean of bytes"
+cat >"$work/bytes.toml" <<'RECIPE'
+[[field]]
+name = "image"
+stages = [{ stage = "decode" }, { stage = "center_crop", size = 8 }, { stage = "to" },
+  { stage = "normalize", mean = [123.675, 116.28, 103.53], std = [58.395, 57.12, 57.375] }]
+RECIPE
+remark='`normalize` of the field `image` has mean \[123.675, .*0 to 1. Divide by 255: mean = \[0.485, .*std = \[0.229'
+expect 0 "$remark" inspect "$work/bytes.toml"
+expect 0 "$remark" inspect "$images" --recipe "$work/bytes.toml"
+expect 0 "$remark" check "$images" --recipe "$work/bytes.toml"
+expect 0 "$remark" peek "$images" --recipe "$work/bytes.toml" --count 1 --out "$work/sheet.png"
+expect 0 '"remarks":\["`normalize`' peek "$images" --recipe "$work/bytes.toml" --count 1 --out "$work/sheet.png" --json
+expect 0 '"remarks":\[\]' check "$images" --recipe imagenet-eval --json
 expect 0 '^label  as the source has it$' inspect imagenet-train
 expect 0 'random_resized_crop  .*scale \[0.08' inspect imagenet-train
 expect 0 'in one pass: decode, random_resized_crop, horizontal_flip, to, normalize$' inspect imagenet-train
@@ -126,6 +174,40 @@ expect 3 'no producer serves' inspect looked
 expect 3 'Or is the preset `mnist` meant' inspect mnits
 expect 2 'imagefolder:' inspect "$work/images"
 expect 2 '`idx:/data`' inspect mnist:/data
+
+echo "-- peek: letters"
+$python - "$work/letters" <<'IMAGES'
+import pathlib, sys
+from PIL import Image
+names = ["Golden retriever", "Ελληνικά", "犬と猫", "кот", "שלום a", "한글", "e\u0301clair", "عر", "x" * 99]
+for name in names:
+    (pathlib.Path(sys.argv[1]) / name).mkdir(parents=True)
+    Image.new("RGB", (30, 20), "gray").save(pathlib.Path(sys.argv[1]) / name / "a.png")
+IMAGES
+# label_of POSITION LETTERS    as the sheet shows them, from left to right
+label_of() {
+  expect 0 '^1 sample from' peek "imagefolder:$work/letters" --recipe "$work/whole.toml" \
+    --positions "$1:$(($1 + 1))" --out "$work/letters.png"
+  checks=$((checks + 1))
+  $python "$here/drawn_label.py" "$work/letters.png" 100 "$2" >"$work/out" 2>&1 ||
+    fail "the label $2 is drawn otherwise"
+}
+printf '[order]\nmode = "sequential"\n[[field]]\nname = "image"\nstages = [{ stage = "decode" },
+{ stage = "center_crop", size = 100 }]\n[[field]]\nname = "label"\n' >"$work/whole.toml"
+label_of 0 "0 Golden retriev"
+label_of 2 "2 xxxxxxxxxxxxxx"
+label_of 3 "3 Ελληνικά"
+label_of 4 "4 кот"
+label_of 5 "5 םולש a"
+label_of 6 "6 □□"
+label_of 7 "7 犬と猫"
+label_of 8 "8 한글"
+# An accent that stands alone is on the letter before it.
+label_of 1 "1 $(printf 'e\314\201')clair"
+expect 0 'colours as before `normalize` of the field `image`' peek "$images" --recipe imagenet-eval --count 1 \
+  --out "$work/sheet.png"
+expect 0 '"undoes_normalize":true' peek "$images" --recipe imagenet-eval --count 1 --out "$work/sheet.png" --json
+expect 0 '"undoes_normalize":false' peek "$images" --recipe "$work/whole.toml" --count 1 --out "$work/sheet.png" --json
 
 echo "-- peek"
 expect 0 '"labels":\["[012] (cat|dog|ünusual name)"' peek "$images" --recipe imagenet-eval --positions 0:4 \
@@ -247,5 +329,12 @@ for ending in jpg JPEG webp gif; do
   checks=$((checks + 1))
   [ ! -e "$work/sheet.$ending" ] || fail "peek wrote sheet.$ending"
 done
+
+# What a cache would do.
+expect 0 'JPEGs in .* are kept, in 1.[0-9]* times .* for all samples' inspect "$images" --cache
+expect 0 'one worker: [0-9,]+ samples/s from files, [0-9,]+ while it fills' inspect "$images" --recipe imagenet-train \
+  --cache
+expect 0 '"size_ratio":1[.]' inspect "$images" --recipe imagenet-train --cache --json
+expect 2 'goes with a source of files' inspect imagenet-train --cache
 
 finish

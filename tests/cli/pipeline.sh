@@ -147,7 +147,7 @@ serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epo
 producer=$!
 expect 4 "$name" consume bad --batch-size 8
 wait $producer
-same "exit code of a stream that failed" 3 $?
+same "exit code of a stream that failed" 4 $?
 checks=$((checks + 1))
 grep -q "$name" "$work/serve.err" || fail "serve does not name the broken file"
 serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epochs 2 --wait-for 1 \
@@ -156,19 +156,64 @@ expect 0 'receipts match' consume bad --batch-size 8
 wait
 same "bad samples counted" 1 "$(value bad_samples "$work/serve.out")"
 same "bad samples listed" 1 "$(grep -c "$name" "$work/bad.txt")"
+same "different samples that stood in" 1 "$(value stand_ins "$work/serve.out")"
+same "how often they did" 2 "$(value stand_in_times "$work/serve.out")"
+for epochs in 1 3; do
+  times=$([ $epochs -eq 1 ] && echo "1 time" || echo "$epochs times")
+  serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epochs $epochs --wait-for 1 \
+    --on-bad-sample substitute
+  expect 0 'receipts match' consume bad --batch-size 8
+  wait
+  checks=$((checks + 1))
+  grep -q ", 1 bad sample, for which 1 other stood in $times\$" "$work/serve.out" || fail "serve does not say $times"
+done
 serve "imagefolder:$work/broken" --recipe "$work/recipe.toml" --stream bad --epochs 1 --wait-for 1 \
   --on-bad-sample substitute --max-bad 0
 producer=$!
 expect 4 'more than 0' consume bad --batch-size 8
 wait $producer
-same "exit code of too many bad samples" 3 $?
+same "exit code of too many bad samples" 4 $?
 
 echo "-- check"
 expect 0 "$samples of $samples samples checked" check "$images"
 expect 1 "$name: .+" check "imagefolder:$work/broken" --list "$work/list.txt"
 same "samples listed" 1 "$(grep -c "$name" "$work/list.txt")"
 expect 1 '"bad":1,' check "imagefolder:$work/broken" --recipe "$work/recipe.toml" --workers 2 --json
-has_keys "$work/out" source samples checked seconds bad list sample_id name reason
+has_keys "$work/out" source samples checked seconds bad list sample_id name reason later remarks
+# What the first epoch cannot show: images of 238 to 298 pixels before a crop of 240.
+mkdir -p "$work/sizes/a"
+/usr/bin/python3 - "$work/sizes/a" <<'IMAGES'
+import sys
+from PIL import Image
+for i in range(2):
+    Image.new("RGB", (400, 300 - i)).save(f"{sys.argv[1]}/{i}.png")
+IMAGES
+# sizes STAGES    of the recipe in $work/sizes.toml
+sizes() {
+  printf '[[field]]\nname = "image"\nstages = [{ stage = "decode" },\n%s,\n%s]\n' "$1" \
+    '{ stage = "random_crop", size = 240 }' >"$work/sizes.toml"
+}
+resize='{ stage = "random_resize", min_size = 238, max_size = 299 }'
+sizes "$resize"
+expect 1 '`random_crop#0` .* may refuse 2 samples, such as a/0.png; .* 317 x 238 to 397 x 298 .* 240x240' \
+  check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+expect 1 '"later":\[\{"field":"image","name":"a/0.png",.*"samples":2,"stage":"random_crop#0"' \
+  check "imagefolder:$work/sizes" --recipe "$work/sizes.toml" --json
+sizes '{ stage = "random_resize", min_size = 240, max_size = 299 }'
+expect 0 ' 0 bad$' check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+sizes '{ stage = "random_apply", p = 0.001, stages = [{ stage = "random_short_side", min_size = [200, 300] }] }'
+expect 2 'samples would differ' check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+sizes '{ stage = "random_short_side", p = 0.001, min_size = [200, 300] }, { stage = "color_jitter" }'
+expect 1 'random_crop#0.*266 x 200 to 400 x 300 pixels' check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+sizes '{ stage = "scale_jitter", target_size = [300, 400], scale_range = [0.7, 2] }'
+expect 1 'random_crop#0.* may refuse' check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+sizes '{ stage = "pad", padding = 20 }, { stage = "random_resize", min_size = 200, max_size = 212 },
+  { stage = "pad", padding = 15 }'
+expect 1 'such as a/0.png' check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+sizes '{ stage = "random_resize", min_size = 200, max_size = 210 }'
+expect 1 '^a/0.png: ' check "imagefolder:$work/sizes" --recipe "$work/sizes.toml"
+checks=$((checks + 1))
+! grep -q 'in a later epoch' "$work/out" || fail "what every epoch refuses is said to fail later"
 expect 3 'nowhere' check imagefolder:/nowhere
 
 echo "-- peek"
@@ -206,7 +251,7 @@ serve "$images" --recipe imagenet-train --stream interrupted
 producer=$!
 timeout 60 "$batchcast" consume interrupted --epochs 2 >/dev/null 2>&1
 ends_soon "a served dataset" $producer
-same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure)"
+same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure ! -name '.*.ended')"
 # An image that takes seconds on a fast machine, also after another one's failure.
 mkdir -p "$work/large/class"
 $python -c 'import sys; from PIL import Image
@@ -220,13 +265,13 @@ producer=$!
 until_true grep -q 'serving stream' "$work/serve.err" || fail "a stream of large images does not come up"
 sleep 0.5
 ends_soon "a worker in the middle of a sample" $producer
-same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure)"
+same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure ! -name '.*.ended')"
 echo nothing >"$work/large/class/1.png"
 (printf '[order]\nmode = "sequential"\n'; cat "$work/whole.toml") >"$work/in_order.toml"
-expect 3 "not waiting for a worker" serve "imagefolder:$work/large" --recipe "$work/in_order.toml" --stream broken \
+expect 4 "not waiting for a worker" serve "imagefolder:$work/large" --recipe "$work/in_order.toml" --stream broken \
   --workers 2
 same "what failed it" 1 "$(grep -c '1.png.*cannot be made' "$work/err")"
-same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure)"
+same "what is left of it" "" "$(find "$work/streams" ! -type d ! -name failure ! -name '.*.ended')"
 expect 0 'served no more\. Its last producer .* failed .*1\.png.*cannot be made.* is removed\.' stop broken
 same "what is left of a failed stream" "" "$(ls -d "$work"/streams/broken* 2>/dev/null)"
 expect 3 'no stream' stop broken

@@ -44,8 +44,19 @@ expect 2 '"a\\nb" cannot name a stream' ensure "$newline" synthetic:8
 expect 2 '"a\\nb" cannot name a stream' consume "$newline"
 expect 2 'batch-size.*1 or more' consume s --batch-size 0
 expect 2 '^batchcast: .*--epochs' consume s --epochs many
-expect 2 '^batchcast: .*required' consume
+expect 2 '^batchcast: STREAM is missing\.$' consume
+expect 2 '^batchcast: --positions, --out are missing\.$' dump imagefolder:none
+expect 2 '--batch-size is there 2 times, and takes one value' consume s --batch-size 1 --batch-size 2
+expect 2 '--batch-size is there without its value. Write --batch-size N' consume s --batch-size
+expect 2 '--json: `maybe` cannot be read. It takes no value, or true or false' ls --json=maybe
+expect 2 '`99999999999999999999` must be a whole number, 0 to 18446744073709551615|from 0 to [0-9]+$' \
+  serve synthetic:8 --stream s --ahead 99999999999999999999
+expect 2 'memory is 1 byte\. Give it more' serve synthetic:8 --stream s --memory 1
+expect 2 '^Look at streams' # the page of help: no command came
+expect 2 '^  latency ' bench
 expect 2 '^batchcast: consume: there is no option' consume s --no-such-option
+expect 2 'no option `--batch-size`. Each trainer chooses its batch size' serve synthetic:8 --stream s --batch-size 4
+expect 2 'no option `--shuffle`. `\[order\]` of the recipe says it' serve synthetic:8 --stream s --shuffle
 expect 2 '"a\\nb" cannot name a consumer: .*printable ASCII' consume s --name "$newline" --connect-timeout 60
 expect 3 '[Rr]un|left|memory' serve synthetic:3x8x8 --stream s --memory 900TiB
 expect 3 'no producer serves' consume nobody --connect-timeout 0.2
@@ -54,6 +65,14 @@ echo no image | tee "$work/photos/test/cat/0.jpg" >"$work/photos/train/cat/0.jpg
 expect 2 'should it be imagefolder:.*/photos/train\?' serve "imagefolder:$work/photos" --stream s
 expect 2 'a preset, such as imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all' \
   serve "imagefolder:$work/photos" --stream s
+expect 2 "Here: \`batchcast peek imagefolder:$work/photos/test --recipe=imagenet-train --out x.png\`" \
+  peek "imagefolder:$work/photos/test" --out x.png
+expect 3 'no sample of this dataset can be made. The last one that was tried is sample 0, `cat/0.jpg`: ' \
+  peek "imagefolder:$work/photos/test" --recipe imagenet-eval --on-bad-sample substitute --out x.png
+printf '[[field]]\nname = "image"\nstages = [{ stage = "decode\\u001b" }]\n' >"$work/control.toml"
+expect 2 'there is no stage "decode\\x1b"' recipe "$work/control.toml"
+printf '"a\\u0000b" = 1\n' >"$work/control.toml"
+expect 2 'there is no `a\\x00b` here. There is' recipe "$work/control.toml"
 same "presets for other data there" "" "$(grep -oE 'tokens|mnist|cifar' "$work/err")"
 mkdir -m 700 "$work/streams/killed"
 echo 4711 >"$work/streams/killed/lock"
@@ -66,7 +85,10 @@ expect 0 'no streams' ls
 BATCHCAST_DIR=$work/file expect 3 'file is not a directory' ls
 BATCHCAST_DIR=$work/file expect 3 'file is not a directory' ls --json
 BATCHCAST_DIR=$work/file expect 3 'file is not a directory' stop nobody
-BATCHCAST_DIR=$work/missing expect 0 'no streams' ls
+BATCHCAST_DIR=$work/missing expect 0 "no streams: $work/missing .BATCHCAST_DIR. does not exist" ls
+BATCHCAST_DIR=$work/missing expect 0 "$work/missing .BATCHCAST_DIR. does not exist" ls --json
+same "streams in a directory that is not there" '[]' "$(cat "$work/out")"
+BATCHCAST_DIR=$work/missing expect 3 "nobody. is served: $work/missing .BATCHCAST_DIR. does not exist" ls nobody
 expect 0 '^\[\]$' ls --json
 
 echo "-- waiting for a stream can be interrupted"
@@ -126,7 +148,7 @@ expect 3 'no stream `twoo` is served. Did you mean `two`' ls twoo
 ls_shows '^\[\{.*"stream":"two".*\}\]$' two --json
 expect 2 'one argument too many' ls two three
 expect 3 'already served by process [0-9]+' serve synthetic:8 --stream two
-expect 2 'victim' evict two nobody
+expect 3 'victim' evict two nobody
 kill -STOP $victim  # with a batch in its hands, most likely, which is written over
 expect 0 'victim.*is evicted' evict two victim --reason 'a test wanted it'
 ls_shows 'other'
@@ -190,7 +212,9 @@ producer=$!
 timeout 100 "$batchcast" consume four --epochs 1 >"$work/four" 2>/dev/null
 kill -KILL $producer
 wait $producer
-expect 0 'dead: .*`stop` clears it' ls
+expect 0 '^four: dead, its producer was killed; .*`stop` clears it$' ls
+same "rows of a dead stream" 0 "$("$batchcast" ls | grep -c STREAM)"
+expect 0 '"state":"dead"' ls four --json
 expect 3 'is dead.*`batchcast stop four` clears it' evict four somebody
 expect 0 '^stream `four` was dead, .*its name is free now$' stop four
 same "what is left of it" "" "$(ls "$work/streams")"
@@ -245,6 +269,9 @@ expect 0 '^\["imagenet-train",.*"cifar-eval"' recipe --list --json
 expect 2 'takes no recipe' recipe mnist --list
 expect 2 'list' recipe --list --diff
 expect 2 'Did you mean `mnist`' recipe mnits
+printf '[[field]]\nname = "image"\nstages = [{ stage = "to" }, { stage = "decode" }]\n' >"$work/late.toml"
+expect 2 'late.toml:3: the stage `decode` of the field `image` .*must be the field.s first stage' \
+  recipe "$work/late.toml"
 serve synthetic:8 --stream four --samples 1000 --memory 1MiB --epochs 1
 expect 0 'receipts match' consume four --batch-size 1000
 checks=$((checks + 1))

@@ -98,7 +98,16 @@ vanishes "a producer without a recipe"
 echo "-- serve --idle-exit"
 expect 0 'no consumer was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3
 expect 0 'no consumer was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --wait-for 2
+grep -q 'idle-exit counts from now on, also while the 2 consumers of --wait-for are to come: .* within 0.3 s$' \
+  "$work/err" || fail "serve does not say that --idle-exit does not wait for --wait-for"
+expect 3 'no consumer was attached for 0.3 s .--idle-exit., with 2 of --wait-for still to come' ls idle
 expect 0 'no consumer was attached for 0.3 s' serve synthetic:8 --stream idle --idle-exit 0.3 --samples 100 --epochs 1
+last_words='last producer ended [0-9]+ s ago: no consumer was attached for 0.3 s \(--idle-exit\)'
+expect 3 "info: waiting for .* Its $last_words" consume idle --connect-timeout 1
+expect 3 "no producer serves .*waited.* Its $last_words" consume idle --connect-timeout 0.3
+expect 3 "no stream .idle. is served.* Its $last_words" ls idle
+expect 3 "no stream .idle. is served.* Its $last_words" stop idle
+expect 0 '^\[\]$' ls --json
 expect 2 'above 0' serve synthetic:8 --stream idle --idle-exit 0
 # consume_first NAME SECONDS    a trainer that waits for the stream, so that its own start is no idle time of it
 consume_first() {
@@ -170,7 +179,7 @@ answers 3 failed '/no/such/folder' never imagefolder:/no/such/folder --recipe im
 checks=$((checks + 1))
 [ -s "$BATCHCAST_DIR/never/serve.log" ] || fail "the log of what failed is gone"
 rm -r "$BATCHCAST_DIR/never"
-expect 2 'source' ensure made
+expect 2 'SOURCE is missing' ensure made
 expect 2 'nonsense' ensure made synthetic:8 --nonsense
 expect 2 'above 0' ensure made synthetic:8 --idle-exit 0
 same "words on stdout of who is called wrongly" 0 "$(grep -c . "$work/out")"
@@ -287,5 +296,66 @@ expect 1 'stream:first has' recipe --diff stream:first mnist
 expect 3 'another' recipe --diff stream:third mnist
 for one in first second third; do expect 0 $one stop $one; done
 vanishes "the streams that were compared"
+
+echo "-- a trainer inside a worker of Ray"
+mkdir "$work/trial" "$work/node"
+cp "$(command -v sleep)" "$work/node/raylet"
+PWD="$work/data" CUDA_VISIBLE_DEVICES=4,5 "$work/node/raylet" 300 &
+raylet=$!
+until_true grep -qx raylet "/proc/$raylet/comm"
+# in_worker VARIABLE... -- ARGUMENT...    as a trial runs it: in its directory, with its variables
+in_worker() {
+  set -- "RAY_RAYLET_PID=$raylet" CUDA_VISIBLE_DEVICES=5 OMP_NUM_THREADS=1 "$@"
+  checks=$((checks + 1))
+  (cd "$work/trial" && exec env "$@") >"$work/out" 2>"$work/err" || fail "in a worker: $*"
+}
+of_producer() { tr '\0' '\n' <"/proc/$(value pid "$work/listed")/$1" | sed -n "s/^$2//p"; }
+lists_producer() { "$batchcast" ls "$1" --json >"$work/listed"; }
+in_worker "PWD=$work/trial" "TUNE_ORIG_WORKING_DIR=$work/data" "$batchcast" ensure tuned npy:image.npy \
+  --with-parent --idle-exit 60
+lists_producer tuned
+same "directory of a trial's producer" "$work/data" "$(readlink "/proc/$(value pid "$work/listed")/cwd")"
+same "GPUs of a trial's producer" 4,5 "$(of_producer environ CUDA_VISIBLE_DEVICES=)"
+same "threads of a trial's producer" "" "$(of_producer environ OMP_NUM_THREADS=)"
+in_worker "PWD=$work/data" "$batchcast" ensure tuned "npy:$work/data/image.npy" --with-parent
+expect 0 tuned stop tuned
+# Ray Train has no such variable: the raylet's directory counts, or the one that a shell changed to
+# before it started the worker.
+(cd "$work/node" && PWD="$work/node" exec "$work/node/raylet" 300) &
+other=$!
+until_true grep -qx raylet "/proc/$other/comm"
+in_worker "RAY_RAYLET_PID=$other" "PWD=$work/node" "$batchcast" ensure trained npy:../data/image.npy \
+  --with-parent --idle-exit 60 --directory ../streams
+lists_producer trained
+same "directory of a rank's producer" "$work/node" "$(readlink "/proc/$(value pid "$work/listed")/cwd")"
+expect 0 trained stop trained
+in_worker "RAY_RAYLET_PID=$other" "PWD=$work/data" "$batchcast" ensure packaged npy:image.npy --with-parent \
+  --idle-exit 60
+expect 0 packaged stop packaged
+kill "$other"
+# By hand a path counts from where it was typed.
+checks=$((checks + 1))
+(cd "$work/trial" && RAY_RAYLET_PID=$raylet "$batchcast" ensure typed npy:image.npy) >"$work/out" 2>&1 &&
+  fail "a path typed in a trial's directory was looked for elsewhere"
+rm -r "$BATCHCAST_DIR/typed"
+kill "$raylet"
+
+echo "-- streams of Ray's nodes"
+mkdir -m 700 "$BATCHCAST_DIR/ray-0123456789abcdef" "$BATCHCAST_DIR/ray-fedcba9876543210"
+for node in "$BATCHCAST_DIR"/ray-*; do
+  expect 0 served ensure same synthetic:8 --idle-exit 60 --directory "$node"
+done
+"$batchcast" ls --json >"$work/out"
+for node in ray-0123456789abcdef ray-fedcba9876543210; do
+  checks=$((checks + 1))
+  grep -q "\"directory\":\"$BATCHCAST_DIR/$node/same\"" "$work/out" || fail "ls without $node"
+done
+expect 3 'BATCHCAST_DIR' stop same
+for node in "$BATCHCAST_DIR"/ray-*; do
+  checks=$((checks + 1))
+  BATCHCAST_DIR=$node "$batchcast" stop same >"$work/out" 2>&1 || fail "stop in $node"
+  until_true test ! -e "$node/same" && rm -r "$node"
+done
+vanishes "the streams of nodes"
 
 finish

@@ -109,6 +109,19 @@ TEST_CASE("a cursor without join = at is refused, and not ignored") {
   CHECK_THROWS_AS(Consumer(options), StreamNotFound);
 }
 
+TEST_CASE("a cursor that no stream has is refused before anything is asked") {
+  using Catch::Matchers::Message;
+  ConsumerOptions options = {.stream = "s", .connect_timeout_ms = 0};
+  options.join = Join::at;
+  options.cursor = std::uint64_t{1} << 63;
+  CHECK_THROWS_MATCHES(Consumer(options), InvalidArgument,
+                       Message("batchcast: cursor is 9223372036854775808, and the positions of a "
+                               "stream stay below 2^63. Give a cursor that a consumer or a "
+                               "checkpoint had."));
+  --options.cursor;
+  CHECK_THROWS_AS(Consumer(options), StreamNotFound);
+}
+
 TEST_CASE("a checkpoint of an earlier version is known by the identity in its recipe") {
   CHECK(refusal(of_earlier_version(a, "/there"), with_identity(a)).empty());
   CHECK_THAT(refusal(of_earlier_version(a, "/there"), with_identity(b)),

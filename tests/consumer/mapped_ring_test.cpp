@@ -110,11 +110,11 @@ TEST_CASE("a trainer's write stays with it, and copies are made of what was publ
   const MappedOffer writer(ring), reader(ring);
   ring.produce(20);
   const FieldWindow& shown = writer.mapped->shown()[0];
-  CHECK_FALSE(writer.mapped->is_private(run_at(3, 1)));
+  CHECK_FALSE(writer.mapped->is_private(run_at(3, 1), {}));
   write_to(shown, 3, 777);
   CHECK(values_at(shown, 3, 1)[0] == 777);
   CHECK(writer.mapped->writes().written());
-  CHECK(writer.mapped->is_private(run_at(3, 1)));
+  CHECK(writer.mapped->is_private(run_at(3, 1), {}));
   CHECK(values_at(writer.mapped->windows()[0], 3, 1)[0] == 3);
   CHECK(values_at(reader.mapped->shown()[0], 3, 1)[0] == 3);
   CHECK_FALSE(reader.mapped->writes().written());
@@ -144,7 +144,7 @@ TEST_CASE("the addresses of a run are its samples', and mapped memory is counted
   std::uint64_t bytes = 0;
   for (const std::uint64_t segment : consumer.offer.welcome.segment_bytes) bytes += segment;
   CHECK(mapped.mapped_bytes() == bytes);
-  const AddressRange range = mapped.addresses_of(0, run_at(ring.capacity() + 5, 7));
+  const AddressRange range = mapped.addresses_of(0, run_at(ring.capacity() + 5, 7), {});
   CHECK(range.begin == reinterpret_cast<std::uintptr_t>(mapped.shown()[0].at(5)));
   CHECK(range.end - range.begin == 7 * sizeof(std::uint64_t));
 }
@@ -158,7 +158,7 @@ TEST_CASE("a ring that is given up leaves what the trainer keeps, and nothing of
   const BoardView board = mapped.board();
   CHECK(board.head().consumers_max != 0);
   mapped.reserve([&](std::size_t mapping) {
-    return mapping == 0 ? std::vector{mapped.addresses_of(0, run_at(3, 1))}
+    return mapping == 0 ? std::vector{mapped.addresses_of(0, run_at(3, 1), {})}
                         : std::vector<AddressRange>();
   });
   CHECK(values_at(mapped.shown()[0], 3, 2)[0] == 777);

@@ -187,7 +187,7 @@ TEST_CASE("a cursor is where the first loop begins, and a look does not use it u
     scene.answer(Rejoined{.position = 8});
     CHECK(scene.begin_loop(long_ms, reason) == Loop::joined);
     const auto asked = scene.heard<Rejoin>();
-    CHECK((asked->join == Join::at && asked->cursor == 8));
+    CHECK((asked->join == Join::at && asked->cursor == RowPlace{8, 0}));
     scene.membership.end_loop();
     CHECK(scene.heard<Pause>());
   }
@@ -235,32 +235,32 @@ TEST_CASE("a consumer that holds its place moves where the producer lets it") {
   Membership& membership = scene.membership;
   const auto position = [&] { return scene.consumer.reader->position(); };
   SECTION("it does, late") {
-    CHECK(membership.move_to(24, soon_ms) == std::nullopt);
+    CHECK(membership.move_to({24, 0}, soon_ms) == std::nullopt);
     const auto asked = scene.heard<Rejoin>();
-    CHECK((asked->join == Join::at && asked->cursor == 24));
+    CHECK((asked->join == Join::at && asked->cursor == RowPlace{24, 0}));
     scene.answer(Rejoined{.position = 24});
-    CHECK(membership.move_to(24, long_ms) == true);
+    CHECK(membership.move_to({24, 0}, long_ms) == true);
     CHECK(scene.is_silent());
     CHECK(position() == 24);
   }
   SECTION("an older producer answers where it stands") {
     scene.answer(Rejoined{.position = 0});
-    CHECK(membership.move_to(24, long_ms) == false);
+    CHECK(membership.move_to({24, 0}, long_ms) == false);
     CHECK(position() == 0);
   }
   SECTION("the place is not there") {
     const RefusalKind kind = GENERATE(RefusalKind::cursor_gone, RefusalKind::finished);
     scene.answer(Refusal{kind, "not that place"});
-    CHECK_THROWS_WITH(membership.move_to(24, long_ms), "not that place");
+    CHECK_THROWS_WITH(membership.move_to({24, 0}, long_ms), "not that place");
     CHECK(position() == 0);
   }
   SECTION("the producer does not do that") {
     scene.answer(Refusal{RefusalKind::bad_hello, "what?"});
-    CHECK(membership.move_to(24, long_ms) == false);
+    CHECK(membership.move_to({24, 0}, long_ms) == false);
   }
   SECTION("the door is closed") {
     scene.door.producer = DoorConnection();
-    CHECK(membership.move_to(24, long_ms) == false);
+    CHECK(membership.move_to({24, 0}, long_ms) == false);
   }
 }
 

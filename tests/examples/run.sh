@@ -37,6 +37,13 @@ timeout 60 "$bin/example_03_own_source" waves look | tee "$work/own"
 wait "$producer"
 grep -q 'with matching receipts' "$work/own"
 
+timeout 60 "$bin/example_13_ragged" ragged >"$work/own"
+grep -q 'images with' "$work/own"
+if grep -q wrong "$work/own"; then exit 1; fi
+
+timeout 60 "$bin/example_14_windows" windows >"$work/own"
+grep -q '^[1-9][0-9]* tokens of .* parts of texts' "$work/own"
+
 fashion=/usr/share/datasets/fashion-mnist
 [ -d "$fashion" ] || { echo "without dataset-fashion-mnist"; exit 1; }
 timeout 60 "$bin/example_04_serve_dataset" "idx:$fashion" mnist fashion 2 &
@@ -55,6 +62,9 @@ fi
 
 # libtorch's threads wait for each other at every operator, for very long where others want the cores too.
 export OMP_NUM_THREADS=1
+
+timeout 60 "$bin/example_15_small_gpt" small-gpt >"$work/own" 2>&1 || wrong "15 failed: $(cat "$work/own")"
+awk '/steps, loss/ && $6 < 0.7 * $4 { learned = 1 } END { exit !learned }' "$work/own" || wrong "15 did not learn"
 
 timeout 120 "$bin/example_08_serve_a_torch_loader" stripes >"$work/other" 2>&1 &
 producer=$!

@@ -382,3 +382,24 @@ TEST_CASE("a feeder says that making limits") {
   }));
   CHECK(feeder.stats().workers == 2);
 }
+
+TEST_CASE("the number of workers is set while they work") {
+  const FakeMaker maker(1'000'000, {.make_ns = [](std::uint64_t) { return 100'000U; }});
+  Stream stream(maker, 1);
+  Feeder feeder(stream.producer, maker, {1});
+  Consumer consumer = stream.consumer(8);
+  REQUIRE(consumer.next());
+  stream.producer.set({{"workers", "5"}});
+  CHECK(comes_true([&] { return feeder.stats().workers == 5; }));
+  CHECK(comes_true([&] { return maker.workers() >= 5; }));
+  REQUIRE(consumer.next());
+  stream.producer.set({{"workers", "2"}});
+  CHECK(comes_true([&] { return maker.workers() == 2; }));
+  feeder.set_workers(3);
+  CHECK(comes_true([&] { return feeder.stats().workers == 3; }));
+  stream.producer.set({{"workers", "default"}});
+  CHECK(comes_true([&] { return maker.workers() == 1; }));
+  stream.producer.set({{"workers", "auto"}});
+  CHECK(stream.producer.stats().making->workers_auto);
+  CHECK_THROWS_WITH(stream.producer.set({{"workers", "0"}}), Catch::Contains("from 1 to 256"));
+}

@@ -220,6 +220,25 @@ def boards():
     put("board", "image", head.ljust(200, b"\0") + b"".join(fields))
 
 
+def rows():
+    # rows_fuzz.cpp takes its choices from the end: enough bytes for several boards and calls
+    put("rows", "random", random.Random(29).randbytes(2048))
+    put("rows", "quiet", random.Random(30).randbytes(1024) + bytes(1024))
+
+
+def megatron(code, lengths, pointers, documents):
+    return (b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(lengths), len(documents)) +
+            struct.pack(f"<{len(lengths)}i", *lengths) +
+            struct.pack(f"<{len(pointers)}q", *pointers) +
+            struct.pack(f"<{len(documents)}q", *documents))
+
+
+def indexes():
+    put("megatron", "i32.idx", megatron(4, [3, 2, 1], [0, 12, 20], [0, 2, 2, 3]))
+    put("megatron", "u16.idx", megatron(8, [3, 2, 1, 0], [100, 0, 100, 8], [0, 4]))
+    put("megatron", "floats.idx", megatron(7, [1], [0], [0, 1]))
+
+
 def main():
     jpegs()
     pngs()
@@ -229,6 +248,8 @@ def main():
     arrays()
     records()
     boards()
+    rows()
+    indexes()
 
 
 if __name__ == "__main__":

@@ -31,7 +31,23 @@ Hello sample_hello() {
           .group = "pair",
           .rank = 1,
           .world = 2,
-          .tail = Tail::drop};
+          .tail = Tail::drop,
+          .window = {"tokens", 2048, 8, 1},
+          .cursor_row = 77};
+}
+
+Hello resuming_hello() {
+  Hello hello = sample_hello();
+  hello.rides = true;
+  hello.resumes = {.identity = {1, 2, 3},
+                   .incarnation = {4, 5},
+                   .consumer_id = 6,
+                   .kept_from = 7,
+                   .valid_from = 8,
+                   .claimed = 10,
+                   .published = 9,
+                   .in_loop = false};
+  return hello;
 }
 
 const std::string hex = std::string(64, 'a') + std::string(64, '0');
@@ -92,6 +108,18 @@ TEST_CASE("what is said at the door arrives as it was said") {
   CHECK(hello.placement == "GPU-8f6c2a10");
   CHECK(hello.group == "pair");
   CHECK((hello.rank == 1 && hello.world == 2 && hello.tail == Tail::drop));
+  CHECK(hello.window == Window{"tokens", 2048, 8, 1});
+  CHECK(hello.cursor_row == 77);
+  CHECK_FALSE(hello.rides);
+  CHECK_FALSE(hello.resumes);
+
+  const auto again = std::get<Hello>(decode_hello(encode(resuming_hello()), 7));
+  CHECK(again.rides);
+  const Resumes resumes = again.resumes.value();
+  CHECK((resumes.identity[2] == 3 && resumes.incarnation[1] == 5 && resumes.consumer_id == 6));
+  CHECK((resumes.kept_from == 7 && resumes.valid_from == 8));
+  CHECK((resumes.claimed == 10 && resumes.published == 9));
+  CHECK_FALSE(resumes.in_loop);
 
   const Welcome sent{.stream = "demo",
                      .consumer_index = 5,
@@ -130,15 +158,28 @@ TEST_CASE("what is said at the door arrives as it was said") {
   CHECK(std::get<Rejoined>(decode_from_producer(encode(Rejoined{1, 2, 3, 4}))).samples_to_come ==
         4);
   CHECK(std::get<Farewell>(decode_from_producer(encode(Farewell{"why"}))).reason == "why");
-  const auto rejoin = std::get<Rejoin>(decode_from_consumer(encode(Rejoin{Join::at, 6})));
-  CHECK((rejoin.join == Join::at && rejoin.cursor == 6));
+  const auto rejoin = std::get<Rejoin>(decode_from_consumer(encode(Rejoin{Join::at, {6, 9}})));
+  CHECK((rejoin.join == Join::at && rejoin.cursor == RowPlace{6, 9}));
   CHECK(std::holds_alternative<Pause>(decode_from_consumer(encode(Pause{}))));
   CHECK(std::holds_alternative<Bye>(decode_from_consumer(encode(Bye{}))));
 
+  CountBatches question{7, 64, {"tokens", 16'384}, Oversize::drop, 8};
+  CHECK(std::get<CountBatches>(decode_from_consumer(encode(question))) == question);
+  // As an earlier consumer asks it.
+  CHECK(std::get<CountBatches>(decode_from_consumer(
+            resized(encode(question), CountBatchesRecord::bytes_min))) == question);
+  question.budget = {};
+  question.window = {"tokens", 2'048, 8, 1};
+  question.tail = Tail::pad;
+  CHECK(std::get<CountBatches>(decode_from_consumer(encode(question))) == question);
+  const auto count = std::get<BatchCount>(decode_from_producer(encode(BatchCount{12, true})));
+  CHECK(count.batches == 12);
+  CHECK(count.known);
+
   const EpochEnd epoch{
-      .epoch = 3, .position = 77, .early = true, .known = false, .count = 5, .hash = ~0ULL};
+      .epoch = 3, .place = {77, 12}, .early = true, .known = false, .count = 5, .hash = ~0ULL};
   const auto ended = std::get<EpochEnd>(decode_from_consumer(encode(epoch)));
-  CHECK((ended.epoch == 3 && ended.position == 77 && ended.early && !ended.known));
+  CHECK((ended.epoch == 3 && ended.place == RowPlace{77, 12} && ended.early && !ended.known));
   CHECK((ended.count == 5 && ended.hash == ~0ULL));
   CHECK(std::get<Forming>(decode_from_producer(encode(Forming{"rank 1"}))).missing == "rank 1");
   const std::string farewell = encode(Farewell{"rank 1 died", true});
@@ -159,7 +200,7 @@ TEST_CASE("another layout version is refused with both named, whatever else has 
   newer[offsetof(RecordHead, layout_version)] = 9;
   const auto refusal = std::get<Refusal>(decode_from_producer(newer));
   CHECK(refusal.kind == RefusalKind::layout);
-  CHECK_THAT(refusal.text, Contains("version 9") && Contains("version 2"));
+  CHECK_THAT(refusal.text, Contains("version 9") && Contains("version 3"));
 }
 
 TEST_CASE("a malformed hello is refused with what is wrong") {
@@ -194,6 +235,15 @@ TEST_CASE("a malformed hello is refused with what is wrong") {
   CHECK_THAT(refusal_text(with<R>(good, &R::rank, 2U)), Contains("rank"));
   CHECK_THAT(refusal_text(with<R>(good, &R::world, 0U)), Contains("rank"));
   CHECK_THAT(refusal_text(with<R>(good, &R::tail, 3U)), Contains("tail"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::rides, 2U)), Contains("rides"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::resumes, 3U)), Contains("resumes"));
+  CHECK_THAT(refusal_text(with<R>(good, &R::resumes, 1U)), Contains("consumer_id"));
+  const std::string resumes = encode(resuming_hello());
+  CHECK(refusal_text(resumes) == "accepted");
+  CHECK_THAT(refusal_text(with<R>(resumes, &R::kept_from, ~std::uint64_t{0})),
+             Contains("kept_from"));
+  CHECK_THAT(refusal_text(with<R>(resumes, &R::published, std::uint64_t{11})),
+             Contains("published"));
 }
 
 TEST_CASE("records may be longer than known, and shorter by what may be missing") {
@@ -227,9 +277,21 @@ TEST_CASE("malformed messages of either side are told from good ones") {
         with<RejoinRecord>(rejoin, &RejoinRecord::cursor, ~std::uint64_t{0}),
         with<EpochEndRecord>(encode(EpochEnd{}), &EpochEndRecord::epoch, ~std::uint64_t{0}),
         with<EpochEndRecord>(encode(EpochEnd{}), &EpochEndRecord::early, 2U),
+        encode(CountBatches{.budget = {"tokens", 0}}),
+        encode(CountBatches{.budget = {"tokens", 1}, .window = {"tokens", 1}}),
+        encode(CountBatches{.window = {"tokens", 5, 0}}),
+        with<CountBatchesRecord>(encode(CountBatches{.budget = {"tokens", 1}}),
+                                 &CountBatchesRecord::oversize, 4U),
         encode(Forming{"missing"})}) {
     CHECK(std::holds_alternative<BadMessage>(decode_from_consumer(bad)));
   }
+  // The text names the part that is wrong.
+  const std::string row =
+      with<RejoinRecord>(encode(Rejoin{Join::at, {6, 1}}), &RejoinRecord::row, ~std::uint64_t{0});
+  CHECK_THAT(std::get<BadMessage>(decode_from_consumer(row)).text, Contains("\"row\""));
+  CHECK_THAT(refusal_text(with<HelloRecord>(encode(sample_hello()), &HelloRecord::cursor_row,
+                                            ~std::uint64_t{0})),
+             Contains("\"cursor_row\""));
   const auto is_bad = [](const std::string& datagram) {
     return std::holds_alternative<BadMessage>(decode_from_producer(datagram));
   };
@@ -259,7 +321,7 @@ TEST_CASE("malformed messages of either side are told from good ones") {
 
   const std::string refusal = encode(Refusal{RefusalKind::busy, "later"});
   using F = RefusalRecord;
-  CHECK(is_bad(with<F>(refusal, &F::kind, 12U)));
+  CHECK(is_bad(with<F>(refusal, &F::kind, 13U)));
   LongText endless;
   endless.fill('x');
   CHECK(is_bad(with<F>(refusal, &F::text, endless)));

@@ -59,6 +59,11 @@ const Variables lightning = {{"LOCAL_RANK", "1"},
                              {"WORLD_SIZE", "2"},
                              {"MASTER_ADDR", "127.0.0.1"},
                              {"MASTER_PORT", "40123"}};
+/// As Ray Train 2.60 sets them for workers with torch, on the second of two nodes.
+const Variables ray_train = {
+    {"RAY_JOB_ID", "01000000"},   {"LOCAL_RANK", "1"},     {"LOCAL_WORLD_SIZE", "2"},
+    {"NODE_RANK", "1"},           {"RANK", "3"},           {"WORLD_SIZE", "4"},
+    {"MASTER_ADDR", "192.0.2.7"}, {"MASTER_PORT", "41001"}};
 /// One task on each node, which starts the ranks: torchrun, or mpirun's daemon.
 const Variables srun_of_agents = srun + Variables{{"SLURM_STEP_TASKS_PER_NODE", "1(x4)"}};
 const Variables batch_script = without(srun + Variables{{"SLURM_NODEID", "0"}}, "SLURM_STEP_ID");
@@ -84,6 +89,10 @@ TEST_CASE("rank and world come from the innermost launcher") {
        "TORCHELASTIC_RUN_ID=none)"},
       {"its variables without a run", without(torchrun, "TORCHELASTIC_RUN_ID"), "node0:29500:1/4",
        "torchrun (LOCAL_RANK=1"},
+      {"Ray Train", ray_train, "192.0.2.7:41001:1/2",
+       "Ray Train (LOCAL_RANK=1, LOCAL_WORLD_SIZE=2, MASTER_ADDR=192.0.2.7, MASTER_PORT=41001)"},
+      {"torchrun in a worker of Ray", torchrun + Variables{{"RAY_JOB_ID", "01000000"}},
+       "none@node0:29500:1/4", "torchrun ("},
       {"Lightning's own launcher", lightning, "lightning-127.0.0.1:40123:1/2",
        "Lightning (LOCAL_RANK=1, WORLD_SIZE=2, NODE_RANK=0, MASTER_ADDR=127.0.0.1, "
        "MASTER_PORT=40123)"},
@@ -211,6 +220,12 @@ TEST_CASE("a node's number comes from the same launchers, and from Kubernetes") 
       {"an older torchrun", without(torchrun, "GROUP_WORLD_SIZE"), "1/2",
        "torchrun (GROUP_RANK=1, WORLD_SIZE=8, LOCAL_WORLD_SIZE=4)"},
       {"torchrun that srun started", srun_of_agents + torchrun, "1/2", "torchrun ("},
+      {"Ray Train", ray_train, "1/2",
+       "Ray Train (RANK=3, NODE_RANK=1, LOCAL_RANK=1, WORLD_SIZE=4, LOCAL_WORLD_SIZE=2)"},
+      {"Ray Train on one node",
+       ray_train + Variables{{"NODE_RANK", "0"}, {"RANK", "1"}, {"WORLD_SIZE", "2"}}, "0/1",
+       "Ray Train ("},
+      {"Ray Train in a Slurm job", batch_script + ray_train, "1/2", "Ray Train ("},
       {"srun", srun, "1/4", "srun (SLURM_NODEID=1, SLURM_STEP_NUM_NODES=4)"},
       {"srun, older", without(srun, "SLURM_STEP_NUM_NODES"), "1/4", "SLURM_NNODES=4"},
       {"mpirun on one node", mpirun, "0/1", "mpirun ("},
@@ -247,6 +262,10 @@ TEST_CASE("an environment that says no node is refused by its variables") {
       {"an older one, uneven",
        without(torchrun, "GROUP_WORLD_SIZE") + Variables{{"WORLD_SIZE", "7"}},
        {"WORLD_SIZE=7, LOCAL_WORLD_SIZE=4"}},
+      {"Ray Train, two workers on the first node and one on each of two others",
+       ray_train + Variables{{"LOCAL_WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}, {"RANK", "2"}},
+       {"NODE_RANK=1", "unlike numbers of workers", "--shard I/N"}},
+      {"Ray Train without a rank", without(ray_train, "RANK"), {"Ray Train", "RANK is not"}},
       {"a node too high",
        torchrun + Variables{{"GROUP_RANK", "2"}},
        {"GROUP_RANK=2", "2 is none of 2"}},

@@ -101,6 +101,19 @@ every='-DDROPS -DLEAVES_EARLY'
   broken reuse.pml -DEVICTS -DEVICT_WITHOUT_REVOKE
   broken reuse.pml -DEVICTS -DCHECK_BEFORE_BYTES
   broken reuse.pml -DJOINS_LATE -DADMIT_BY_PUBLISHED
+
+  right rows.pml -DONE_CONSUMER -DWORKERS=2
+  right rows.pml -DONE_CONSUMER -DPSO
+  right rows.pml -DONE_CONSUMER -DLENGTHS=89 -DBUDGET_1=3
+  right rows.pml -DONE_CONSUMER -DLENGTHS=73 -DARENA=4
+  right rows.pml -DSAMPLES=2
+  broken rows.pml -DONE_CONSUMER -DNO_ANNOUNCEMENT
+  broken rows.pml -DONE_CONSUMER -DNO_FENCE_ANNOUNCEMENT
+  broken rows.pml -DONE_CONSUMER -DNO_CUT_BEFORE_ANNOUNCED -DLENGTHS=89 -DBUDGET_1=3
+  broken rows.pml -DONE_CONSUMER -DNO_PRIVATE
+  broken rows.pml -DONE_CONSUMER -DNO_SECOND_LOOK
+  broken rows.pml -DONE_CONSUMER -DNO_ROW_WAKE -DLENGTHS=73 -DARENA=4
+  broken rows.pml -DONE_CONSUMER -DWORKERS=2 -DONE_PAIR
 }
 
 [ "$failures" -eq 0 ] || { echo "model: $failures of the runs above are not as they must be" >&2; exit 1; }

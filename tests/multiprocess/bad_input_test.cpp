@@ -235,7 +235,7 @@ TEST_CASE("at the door: a producer of another layout version", "[input][short]")
     }
   });
   CHECK(says(refusal_of(mine()), {"Refused", "the producer speaks layout version 9",
-                                  "the consumer version 2", "start the producer again"}));
+                                  "the consumer version 3", "start the producer again"}));
   stop = true;
   producer.join();
 }

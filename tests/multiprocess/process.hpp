@@ -100,6 +100,7 @@ class Process {
 class OwnDirectory : public TemporaryFolder {
  public:
   OwnDirectory();
+  /// All that lies there, but for the last words of streams that ended in order.
   [[nodiscard]] std::size_t entries() const;
 };
 

@@ -60,6 +60,12 @@ std::string word_after(const std::string& line, const std::string& option) {
   return line.substr(begin, std::min(line.find(' ', begin), line.size()) - begin);
 }
 
+std::optional<std::uint64_t> seed_of(const std::string& line) {
+  const std::string seed = word_after(line, "--seed");
+  if (seed.empty()) return std::nullopt;
+  return std::stoull(seed);
+}
+
 /// Behaves as `batchcast serve` does, and writes into the ledger.
 int serve(const Words& words) {
   ::alarm(120);  // whatever becomes of the test
@@ -80,7 +86,7 @@ int serve(const Words& words) {
   try {
     SyntheticRecipe recipe = SyntheticRecipe::parse(words.line().substr(0, words.line().find(' ')));
     recipe.samples_per_epoch = static_cast<std::uint64_t>(words.number("--samples", 50'000));
-    recipe.seed = std::stoull(word_after(words.line(), "--seed"));
+    recipe.seed = seed_of(words.line()).value_or(0);
     const SyntheticMaker maker(recipe);
     ProducerOptions options = producer_options(maker, word_after(words.line(), "--stream"));
     options.memory = std::stoull(word_after(words.line(), "--memory"));
@@ -128,7 +134,7 @@ int ensure(const Words& words) {
   }
   request.asked.source = all.at(1);
   request.asked.recipe = word_after(words.line(), "--recipe");
-  request.asked.seed = std::stoull(word_after(words.line(), "--seed"));
+  request.asked.seed = seed_of(words.line());
   request.asked.arguments = request.serve;
   request.log = [](LogLevel, std::string_view text) {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());

@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 OwnDirectory::OwnDirectory() { ::setenv("BATCHCAST_DIR", path().c_str(), 1); }
 
 std::size_t OwnDirectory::entries() const {
-  return static_cast<std::size_t>(
-      std::distance(fs::recursive_directory_iterator(path()), fs::recursive_directory_iterator()));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      fs::recursive_directory_iterator(path()),
+      [](const auto& entry) { return entry.path().extension() != ".ended"; }));
 }
 
 double scale() {

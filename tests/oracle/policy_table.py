@@ -7,12 +7,14 @@
 with torchvision 0.26.0, timm 1.0.19 and Pillow 13.0.0, which made the file that is checked in.
 """
 
+import io
 import itertools
 import json
 
 import numpy
 import PIL
 import PIL.Image
+import PIL.ImageFilter
 import torch
 import timm
 import torchvision
@@ -84,6 +86,86 @@ def print_timm():
         print(json.dumps({"timm": names[name], "digests": digests}))
 
 
+OUR_FORMS = {"Posterize": "plain", "Solarize": "plain", "Color": "plain", "Contrast": "plain",
+             "Brightness": "plain", "Sharpness": "plain", "PosterizeOriginal": "original",
+             "Desaturate": "increasing", "GaussianBlur": "increasing",
+             "PosterizeIncreasing": "increasing", "SolarizeIncreasing": "increasing",
+             "SolarizeAdd": "increasing", "ColorIncreasing": "increasing",
+             "SharpnessIncreasing": "increasing", "Rotate": "increasing", "ShearX": "increasing",
+             "TranslateYRel": "increasing"}
+
+
+def ours(name):
+    """Our name of an operation of timm's."""
+    others = {"SolarizeAdd": "solarize_add", "Desaturate": "desaturate",
+              "GaussianBlur": "gaussian_blur", "GaussianBlurRand": "gaussian_blur"}
+    for form in ("Increasing", "Original", "Rel"):
+        name = name.removesuffix(form)
+    return others.get(name) or NAMES[name]
+
+
+def print_timm_forms():
+    """Operations in their other forms, and at levels above 10, which magnitude_max allows."""
+    hparams = {"img_mean": tuple(FILL), "interpolation": PIL.Image.BICUBIC, "magnitude_max": 20,
+               "translate_pct": 0.3}
+    for name, form in OUR_FORMS.items():
+        digests = []
+        for level, side in itertools.product((0.0, 1.7, 5.0, 8.6, 10.0, 17.0), (0.9, 0.1)):
+            timm_augment.random.random = lambda side=side: side
+            operation = timm_augment.AugmentOp(name, prob=1, magnitude=level, hparams=hparams)
+            try:
+                digests.append([level, side > 0.5, digest(operation(image()))])
+            except ValueError:  # Pillow 13 refuses to keep no bits; before, that was black
+                black = PIL.Image.new("RGB", image().size)
+                digests.append([level, side > 0.5, digest(black)])
+        print(json.dumps({"timm_form": ours(name), "scale": form, "digests": digests}))
+
+
+def print_timm_policy(name):
+    """Each entry in turn: what has a probability of 1/4 at least happens, and is not turned round."""
+    hparams = {"img_mean": tuple(FILL), "interpolation": PIL.Image.BICUBIC}
+    timm_augment.random.random = lambda: 0.25
+    timm_augment.random.uniform = lambda low, high: (low + high) / 2
+    digests = []
+    for entry in timm_augment.auto_augment_policy(name, hparams):
+        made = image()
+        try:
+            for operation in entry:
+                made = operation(made)
+            digests.append(digest(made))
+        except ValueError:
+            digests.append("refused by Pillow 13")
+    print(json.dumps({"timm_policy": name, "digests": digests}))
+
+
+def print_timm_choices(name):
+    """What RandAugment chooses from, and how often."""
+    chosen = timm_augment.rand_augment_choices(name)
+    weights = list(chosen.values()) if isinstance(chosen, dict) else [1] * len(chosen)
+    print(json.dumps({"timm_choices": name, "operations": [ours(one) for one in chosen],
+                      "weights": weights}))
+
+
+def print_blurs():
+    """PIL's blur of the image by radius."""
+    digests = []
+    for radius in (0, 0.001, 0.1, 0.5, 0.99, 1, 1.5, 2, 3.3, 10, 47, 1000):
+        digests.append([radius, digest(image().filter(PIL.ImageFilter.GaussianBlur(radius)))])
+    print(json.dumps({"blur": "pil_gaussian_blur", "digests": digests}))
+
+
+def print_jpegs():
+    """The image, written as a JPEG and read again, by sampling and quality."""
+    for mode, sampling in itertools.product(("RGB", "L"), ("4:4:4", "4:2:2", "4:2:0")):
+        digests = []
+        for quality in (1, 10, 33, 50, 75, 90, 95, 100):
+            file = io.BytesIO()
+            image().convert(mode).save(file, "JPEG", quality=quality, subsampling=sampling)
+            digests.append([quality, digest(PIL.Image.open(file))])
+        print(json.dumps({"jpeg": sampling, "channels": 3 if mode == "RGB" else 1,
+                          "digests": digests}))
+
+
 def print_pairs(policy):
     """Each pair in turn: what has a probability above 1/4 happens, and goes the other way."""
     transform = v2.AutoAugment(policy, fill=FILL)
@@ -105,5 +187,12 @@ print_magnitudes("trivial_augment", v2.TrivialAugmentWide._AUGMENTATION_SPACE, 3
 print_magnitudes("aug_mix", v2.AugMix._AUGMENTATION_SPACE, 10)
 print_operations()
 print_timm()
+print_timm_forms()
+for each in ("original", "originalr", "v0", "v0r", "3a"):
+    print_timm_policy(each)
+for each in ("all", "weights", "3a", "3aw"):
+    print_timm_choices(each)
+print_blurs()
+print_jpegs()
 for each in AutoAugmentPolicy:
     print_pairs(each)

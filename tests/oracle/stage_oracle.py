@@ -8,12 +8,13 @@ sums torchvision rounds otherwise: one level at most there, in one byte of ten t
 blurred and of a thousand where it is bent. A mask that is bent may have one pixel of a thousand from
 next to its place.
 """
+import io
 import math
 import sys
 
 import numpy
 import torch
-from PIL import Image, ImageEnhance, ImageOps
+from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 from torchvision.transforms import InterpolationMode, functional
 
 from operation_oracle import inverse_matrix
@@ -115,6 +116,28 @@ def blurs(probe, name, pixels, rng):
         wanted = functional.gaussian_blur(tensor, kernel, [notes["blur_sigma"]] * 2)
         compare("gaussian_blur", found, wanted.permute(1, 2, 0), f"{name}, {kernel}, {notes}",
                 level=1, share=2 / pixels.size + 1e-4)
+
+
+def pil_blurs(probe, name, pixels, image, rng):
+    radii = [[0, 0], [0.1, 2], [0.1, 2], [0.1, 2], [2, 9], [9, 40], [40, 1000]]
+    radii += [[exact, exact] for exact in (1.0, 2.0, 1e-3, float(rng.uniform(0, 3)))]
+    for sample_id, radius in enumerate(radii):
+        stage = f'stage = "pil_gaussian_blur", radius = {radius}'
+        found, notes = probe.stage(stage, pixels, sample_id)
+        wanted = image.filter(ImageFilter.GaussianBlur(notes["blur_radius"]))
+        compare("pil_gaussian_blur", found, wanted, f"{name}, {notes}")
+
+
+def jpegs(probe, name, pixels, image, rng):
+    for sample_id in range(9):
+        sampling = ["4:4:4", "4:2:2", "4:2:0"][sample_id % 3]
+        low = int(rng.integers(1, 101))
+        stage = f'stage = "jpeg", quality = [{low}, {int(rng.integers(low, 101))}], ' \
+                f'sampling = "{sampling}"'
+        found, notes = probe.stage(stage, pixels, sample_id)
+        file = io.BytesIO()
+        image.save(file, "JPEG", quality=int(notes["jpeg_quality"]), subsampling=sampling)
+        compare("jpeg", found, Image.open(file), f"{name}, {stage}, {notes}")
 
 
 def warp_cases(rng):
@@ -252,6 +275,11 @@ def distributions(probe):
     evenly("channel_order", found["channel_order"], [123, 132, 213, 231, 312, 321])
     found = drawn('stage = "gaussian_blur", kernel_size = 3, sigma = [0.5, 1.5]', ["blur_sigma"])
     uniform("blur_sigma", found["blur_sigma"], 0.5, 1.5)
+    found = drawn('stage = "pil_gaussian_blur", p = 0.3', ["blur_radius"])["blur_radius"]
+    as_often("pil_gaussian_blur", [True] * len(found) + [False] * (DRAWS - len(found)), 0.3)
+    check(min(found) >= 0.1 and max(found) <= 2, "blur_radius beyond 0.1 to 2")
+    check(abs(numpy.mean(found) - 1.05) < 5 * 1.9 / math.sqrt(12 * len(found)),
+          "blur_radius is not uniform")
     for stage in ["autocontrast", "equalize", "invert"]:
         as_often(stage, drawn(f'stage = "{stage}"', [stage])[stage], 0.5)
 
@@ -267,6 +295,8 @@ def main():
         tones(probe, name, pixels, image)
         photometric(probe, name, pixels, image)
         blurs(probe, name, pixels, rng)
+        pil_blurs(probe, name, pixels, image, rng)
+        jpegs(probe, name, pixels, image, rng)
         warps(probe, name, pixels, image, rng)
         elastics(probe, name, pixels, rng)
     distributions(probe)

@@ -3,11 +3,12 @@
 """Stages against torchvision.transforms.v2 itself: pixels, with the parameters that were drawn, and
 how those parameters are distributed.
 
-Usage: v2_oracle.py BATCHCAST STAGE_PROBE [SEED], with torchvision 0.26 and Pillow 13. It is run by
+Usage: v2_oracle.py BATCHCAST STAGE_PROBE [SEED], with torchvision 0.26, timm 1.0 and Pillow 13. It is run by
 hand: the distribution's torchvision has no v2. Says for each stage by how many levels it differs at
 most and in which share of the bytes.
 """
 import collections
+import io
 import json
 import math
 import pathlib
@@ -19,13 +20,17 @@ import numpy
 import PIL
 import torch
 import torchvision
-from PIL import Image
+from PIL import Image, ImageFilter, ImageOps
+from timm.data import auto_augment as timm_augment
+from timm.data import transforms as timm_transforms
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
 from operation_names import OUR_NAMES
 from probe import Probe
+from replay import Replay, check_old_keys
+from replay import compare as replay_and_compare
 from v2_draws import DRAWS, drawn_by_torchvision, many, values_of
 
 TV_NAMES = {ours: theirs for theirs, ours in OUR_NAMES.items()}
@@ -249,8 +254,27 @@ def geometry(mode):
     yield ("resized_crop", '{ stage = "resized_crop", top = 3, left = 5, height = 20, width = 31, '
            f'size = [44, 17], {options} }}',
            lambda i, n: F.resized_crop(i, 3, 5, 20, 31, [44, 17], resampling))
+    for padding_mode in ("constant", "reflect"):
+        yield ("resize_keep_ratio", '{ stage = "resize_keep_ratio", size = [40, 44], longest = 0.3, '
+               f'scale = [0.4, 1.6], ratio = [0.5, 2], {options} }}, {{ stage = "center_crop", '
+               f'size = [40, 44], padding_mode = "{padding_mode}" }}',
+               lambda i, n, p=padding_mode: keep_ratio(i, n, mode, p))
     yield ("resize", f'{{ stage = "resize", size = 33, max_size = 45, {options} }}{centre}',
            lambda i, n: F.center_crop(F.resize(i, [33], resampling, 45), [40, 44]))
+
+
+def keep_ratio(image, notes, mode, padding_mode):
+    """timm's ResizeKeepRatio with what was drawn, and its CenterCropOrPad."""
+    scaled, stretched = "keep_scale" in notes, "keep_ratio" in notes
+    chosen = iter([0.1 if scaled else 0.9] + [notes.get("keep_scale")] * scaled
+                  + [0.1 if stretched else 0.9]
+                  + [math.log(notes.get("keep_ratio", 1))] * stretched)
+    timm_transforms.random.random = lambda: next(chosen)
+    timm_transforms.random.uniform = lambda *_: next(chosen)
+    size = timm_transforms.ResizeKeepRatio.get_params(
+        image, (40, 44), 0.3, 0.5, (0.4, 1.6), True, 0.5, (0.5, 2))
+    made = F.resize(image, size, MODES[mode])
+    return timm_transforms.center_crop_or_pad(made, [40, 44], padding_mode=padding_mode)
 
 
 def other_geometry():
@@ -311,6 +335,8 @@ def compare(name, ours, wanted, where):
 def pixel_cases(batchcast, size, gray, rng):
     placed = list(other_geometry())
     cases = list(tones()) + list(levels(gray))
+    if not gray:
+        cases += list(timm_cases()) + list(degradations())
     for mode in MODES:
         placed += list(geometry(mode))
         cases += list(warps(mode, gray))
@@ -330,6 +356,88 @@ def pixel_cases(batchcast, size, gray, rng):
         for i, one in enumerate(pixels):
             image = Image.fromarray(one).convert("L" if gray else "RGB")
             compare(name, made[i], operate(image, notes[i]), f"{size}, {channels}, {notes[i]}")
+
+
+def timm_operations(image, notes, translation=0.45, increasing=True, posterize="Increasing"):
+    """The operations that were noted, each as timm makes it."""
+    names = {ours: name for name, ours in OUR_NAMES.items()}
+    names |= {"solarize_add": "SolarizeAdd", "desaturate": "Desaturate"}
+    hparams = {"img_mean": (10, 200, 90), "interpolation": Image.BICUBIC, "magnitude_max": 20,
+               "translate_pct": translation}
+    for ours, level in zip(many(notes, "operation"), many(notes, "magnitude")):
+        if ours == "gaussian_blur":
+            radius = many(notes, "blur_radius")
+            image = image.filter(ImageFilter.GaussianBlur(radius[0])) if radius else \
+                timm_augment.AugmentOp("GaussianBlur", 1, level, hparams)(image)
+            continue
+        name = names[ours]
+        if name in ("Color", "Contrast", "Brightness", "Sharpness", "Solarize"):
+            name += "Increasing" if increasing else ""
+        elif name == "Posterize":
+            name += posterize
+        elif name.startswith("Translate"):
+            name += "Rel"
+        timm_augment.random.random = lambda level=level: 0.9 if math.copysign(1, level) < 0 else 0.1
+        try:
+            image = timm_augment.AugmentOp(name, 1, abs(level), hparams)(image)
+        except ValueError:  # Pillow 13 refuses to keep no bits; before, that was black
+            image = Image.new(image.mode, image.size)
+    return image
+
+
+def timm_mix(image, notes, depths):
+    made = numpy.zeros(numpy.asarray(image).shape, numpy.float32)
+    at = 0
+    for share, depth in zip(many(notes, "share"), depths):
+        part = {key: many(notes, key)[at:at + depth] for key in ("operation", "magnitude")}
+        at += depth
+        chain = timm_operations(image, part, 0.3)
+        made += numpy.float32(share) * numpy.asarray(chain, numpy.float32)
+    mixed = Image.fromarray(numpy.clip(made, 0, 255.0).astype(numpy.uint8))
+    return Image.blend(image, mixed, numpy.float32(notes["blend"]))
+
+
+def timm_blend(image, notes, depths):
+    """With timm's own weights of a blended mix."""
+    mix = timm_augment.AugMixAugment([], blended=True)
+    shares = numpy.array(many(notes, "share"), numpy.float32)
+    weights = mix._calc_blended_weights(shares, numpy.float32(notes["blend"]))
+    made, at = image, 0
+    for weight, depth in zip(weights, depths):
+        part = {key: many(notes, key)[at:at + depth] for key in ("operation", "magnitude")}
+        at += depth
+        made = Image.blend(made, timm_operations(image, part, 0.3), weight)
+    return made
+
+
+def timm_cases():
+    fill = "fill = [10, 200, 90]"
+    rand = f'{{ stage = "timm_rand_augment", p = 0.9, num_ops = 3, {fill}'
+    for more in ("", ", operations = \"weights\"", ", operations = \"3a\"",
+                 ", operations = \"3aw\""):
+        yield f"timm_rand_augment{more}", f"{rand}{more}, magnitude = 8 }}", timm_operations
+    yield ("timm_rand_augment, increasing = false", f"{rand}, increasing = false, magnitude = 8 }}",
+           lambda i, n: timm_operations(i, n, increasing=False, posterize=""))
+    forms = {"original": "Original", "originalr": "Increasing", "v0": "", "v0r": "Increasing",
+             "3a": ""}
+    for policy, form in forms.items():
+        yield (f"timm_auto_augment {policy}",
+               f'{{ stage = "timm_auto_augment", policy = "{policy}", {fill} }}',
+               lambda i, n, form=form: timm_operations(i, n, increasing=False, posterize=form))
+    mix = f'{{ stage = "timm_aug_mix", magnitude = 5, mixture_width = 4, chain_depth = 2, {fill}'
+    yield "timm_aug_mix", mix + " }", lambda i, n: timm_mix(i, n, [2] * 4)
+    yield "timm_aug_mix blended", mix + ", blended = true }", lambda i, n: timm_blend(i, n, [2] * 4)
+
+
+def degradations():
+    def through_jpeg(image, notes):
+        made = io.BytesIO()
+        image.save(made, "JPEG", quality=notes["jpeg_quality"])
+        return Image.open(made)
+    yield "jpeg", '{ stage = "jpeg", quality = [1, 100] }', through_jpeg
+    yield ("jpeg as v2.JPEG", '{ stage = "jpeg", quality = [1, 100] }',
+           lambda i, n: F.jpeg(F.pil_to_tensor(i), n["jpeg_quality"]).permute(1, 2, 0))
+    yield ("pil_gaussian_blur", '{ stage = "pil_gaussian_blur", p = 0.8 }', blurred)
 
 
 def tensor_cases(batchcast, size, rng):
@@ -398,6 +506,7 @@ def trained(size, mode, mean=MEAN, std=STD, kernel=None):
         made = F.to_grayscale(made, 3) if notes.get("grayscale") else made
         if "blur_sigma" in notes:
             made = F.gaussian_blur(made, [kernel, kernel], [notes["blur_sigma"]] * 2)
+        made = blurred(made, notes)
         made = F.solarize(made, 128) if notes.get("solarize") else made
         made = finished(made, mean, std)
         if notes.get("erase"):
@@ -405,6 +514,31 @@ def trained(size, mode, mean=MEAN, std=STD, kernel=None):
             made = F.erase(made, y, x, h, w, torch.zeros(1, 1, 1))
         return made
     return make
+
+
+def blurred(image, notes):
+    """As the code of MoCo v3, DINO and DeiT III: PIL's filter."""
+    if "blur_radius" not in notes:
+        return image
+    return image.filter(ImageFilter.GaussianBlur(radius=notes["blur_radius"]))
+
+
+def three_augmented(image, notes):
+    """augment.py of DeiT III: one of three, and then colours."""
+    x, y, w, h = notes["crop"]
+    made = F.resized_crop(image, y, x, h, w, [224, 224], MODES["bicubic"])
+    made = F.horizontal_flip(made) if notes["flip"] else made
+    chosen = notes["random_choice#0"].split("/")[1].split("#")[0]
+    steps = {"grayscale": lambda i: F.to_grayscale(i, 3), "solarize": ImageOps.solarize,
+             "pil_gaussian_blur": lambda i: blurred(i, notes)}
+    return finished(jitter(steps[chosen](made), notes), MEAN, STD)
+
+
+def moco(image, notes):
+    """main_moco.py: mirrored last."""
+    flip = dict(notes, flip=False)
+    made = trained(224, "bilinear")(image, flip)
+    return F.horizontal_flip(made) if notes["flip"] else made
 
 
 PRESETS = {
@@ -416,9 +550,11 @@ PRESETS = {
     "clip": {"image": trained(224, "bicubic", *CLIP)},
     "clip-eval": {"image": evaluated(224, "bicubic", *CLIP)},
     "simclr": {"image": trained(224, "bicubic", None, None, 23)},
-    "dino": {"global_1": trained(224, "bicubic", kernel=9),
-             "global_2": trained(224, "bicubic", kernel=9),
-             "local": trained(96, "bicubic", kernel=9)},
+    "deit-iii": {"image": three_augmented},
+    "moco-v3": {"view_1": moco, "view_2": moco},
+    "mae": {"image": trained(224, "bicubic")},
+    "dino": {"global_1": trained(224, "bicubic"), "global_2": trained(224, "bicubic"),
+             "local": trained(96, "bicubic")},
 }
 
 
@@ -435,12 +571,24 @@ def preset_cases(batchcast, rng):
             write_images(folder, pixels)
             made = dump(batchcast, recipe, folder, SAMPLES)
         # A level of a blur is so much of a normalized number.
-        ALLOWED[preset] = (0.0176 if preset in ("simclr", "dino") else 1e-6, 1)
+        ALLOWED[preset] = (0.0176 if preset == "simclr" else 1e-6, 1)
         for name, operate in fields.items():
             images, notes = made[name]
             for i, one in enumerate(pixels):
                 ours = images[i] if images.ndim == 4 else images[i][0]
                 compare(preset, ours, operate(Image.fromarray(one), notes[i]), notes[i])
+
+
+def replays(batchcast, rng):
+    """Stages by their paths, with Pillow 13's resizing."""
+    def operate(image, name, magnitude):
+        return operations(image, {"operation": name, "magnitude": magnitude}, "nearest", None)
+    F.hflip, F.vflip = F.horizontal_flip, F.vertical_flip
+    with tempfile.TemporaryDirectory() as folder:
+        wrong, rows = replay_and_compare(batchcast, folder, list(pictures((120, 90), rng)),
+                                         Replay(F, operate), 13)
+    check(not wrong, f"{len(wrong)} replays differ: {wrong[:3]}")
+    check_old_keys(rows)
 
 
 def elastic_cases(probe, rng):
@@ -535,6 +683,7 @@ def main():
             pixel_cases(sys.argv[1], size, gray, rng)
         tensor_cases(sys.argv[1], size, rng)
     preset_cases(sys.argv[1], rng)
+    replays(sys.argv[1], rng)
     elastic_cases(Probe(sys.argv[2]), rng)
     for name, (images, most, off, count) in found.items():
         level, share = ALLOWED.get(name, (0, 0))

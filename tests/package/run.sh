@@ -141,6 +141,33 @@ for compiler in g++ clang++-14; do
   done
 done
 
+step "what an executable or a plug-in includes is its own, also where no symbol is hidden"
+cd "$work/opt_in"
+for compiler in g++ clang++-14; do
+  for part in host plugin start; do
+    $compiler -std=c++20 -O1 -fPIC -I "$prefix/include" -c "$here/opt_in/$part.cpp" -o "$part.o"
+  done
+  $compiler -shared plugin.o -o without.so
+  $compiler -shared plugin.o start.o -o with.so
+  $compiler host.o -ldl -o host-without
+  $compiler host.o start.o -ldl -o host-with
+  check test "$(nm -D with.so | grep -c -E 'brought_(gpu|start)')" -eq 0
+  # A symbol that is not hidden is shared in either order; the loader keeps one for the process.
+  for order in "with without" "without with"; do
+    for host in with without; do
+      # shellcheck disable=SC2046
+      train "./host-$host" package-opt-in "$prefix/bin/batchcast" $(printf './%s.so ' $order) >said
+      says '^\./with.so: attached$' said
+      says '^\./without.so: batchcast: .*#include <batchcast/start.hpp>' said
+      case $host in
+        with) says '^host: attached$' said ;;
+        *) says '^host: batchcast: .*#include <batchcast/start.hpp>' said ;;
+      esac
+    done
+  done
+done
+cd - >/dev/null
+
 step "two hidden copies in one process, of two compilers"
 g++ -std=c++20 "$here/copies/main.cpp" -o "$work/copies"
 train "$work/copies" package-trainer "$work/copy-g++.so" "$work/copy-clang++-14.so"
@@ -219,6 +246,7 @@ start_stream() {
     tries=$((tries + 1))
     sleep 0.1
   done
+  rm -f "$work"/streams/.*.ended
   rmdir "$work/streams"
   return $result
 }

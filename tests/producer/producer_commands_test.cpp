@@ -52,9 +52,57 @@ TEST_CASE("a stall time-out that cannot be is refused in words of ours") {
   }
   for (const char* value : {"0.0001", "60", "2000000"}) {
     INFO(value);
-    CHECK(scene.ask(std::string(R"({"command":"set","stall_timeout_s":)") + value + "}") ==
-          R"({"ok":true})");
+    const std::string answer =
+        scene.ask(std::string(R"({"command":"set","stall_timeout_s":)") + value + "}");
+    CHECK_THAT(answer, Contains(R"("ok":true)"));
   }
+}
+
+TEST_CASE("what a stream can change is set, said and given back") {
+  Scene scene;
+  const auto set = [&](const std::string& values) {
+    return nlohmann::json::parse(scene.ask(R"({"command":"set","values":)" + values + "}"));
+  };
+  const auto settings = [&] {
+    return nlohmann::json::parse(scene.ask(R"({"command":"stats"})")).at("settings");
+  };
+  CHECK(settings() == nlohmann::json{{"ahead", "2"},
+                                     {"free_running", "false"},
+                                     {"on_stall", "report"},
+                                     {"stall_timeout", "60"}});
+  const auto changed = set(R"({"ahead":3,"stall_timeout":"0.5","free_running":true})");
+  REQUIRE(changed.at("set").size() == 3);
+  CHECK(changed.at("set")[0] == nlohmann::json{{"name", "ahead"}, {"before", "2"}, {"after", "3"}});
+  CHECK(settings().at("stall_timeout") == "0.5");
+  CHECK(settings().at("free_running") == "true");
+  CHECK(set(R"({"ahead":"default"})").at("set")[0].at("after") == "2");
+
+  // Where one is refused, those before it are as they were.
+  const std::string refused = set(R"({"ahead":7,"on_stall":"shout"})").at("error");
+  CHECK_THAT(refused, Contains("`on_stall` is `report` or `evict`, not `shout`"));
+  CHECK(settings().at("ahead") == "2");
+  const std::string unknown = set(R"({"workers":4})").at("error");
+  CHECK_THAT(unknown, Contains("`workers` cannot be set while this stream runs") &&
+                          Contains("ahead, free_running, on_stall, stall_timeout"));
+  for (const char* values : {R"({"ahead":-1})", R"({"ahead":[]})", R"({"ahead":"x"})", "7",
+                             R"({"free_running":"maybe"})", R"({"stall_timeout":0})"}) {
+    INFO(values);
+    CHECK(set(values).contains("error"));
+  }
+  scene.producer.set({{"ahead", "5"}});
+  CHECK(settings().at("ahead") == "5");
+  CHECK_THROWS_WITH(scene.producer.set({{"ahaed", "5"}}),
+                    Contains("batchcast: `ahaed`") && Contains("`ahead`"));
+}
+
+TEST_CASE("a producer that waits for demand goes on when it may run free") {
+  Scene scene;
+  while (auto loan = scene.producer.try_loan(64, 50)) loan->publish();
+  CHECK_FALSE(scene.producer.try_loan(1, 50));
+  scene.producer.set({{"free_running", "true"}});
+  auto loan = scene.producer.try_loan(1, 5'000);
+  REQUIRE(loan);
+  loan->publish();
 }
 
 TEST_CASE("a stall time-out that no clock could measure is refused") {
@@ -136,4 +184,48 @@ TEST_CASE("of groups that form, an answer names what fits and counts the rest") 
   CHECK(forming.size() + told.at("forming_left_out").get<std::size_t>() == groups);
   const auto& first = forming.front();
   CHECK(first.at("missing").size() + first.at("missing_left_out").get<std::size_t>() == 999);
+}
+
+TEST_CASE("a thousand consumers come through in pages") {
+  const TemporaryFolder folder;
+  constexpr std::size_t consumers = 1'000;
+  detail::ProducerCore core({.stream = "told",
+                             .schema = {{"value", DType::u64}},
+                             .memory = 64 << 10,
+                             .max_consumers = consumers,
+                             .directory = folder.path()});
+  Hello hello;
+  hello.batch_size = 1;
+  hello.placement = "host";
+  hello.observes = true;
+  std::vector<AdmissionReply> replies;
+  for (std::size_t i = 0; i < consumers; ++i) {
+    hello.name = std::to_string(i);
+    replies.push_back(core.reception().admit(hello, PeerIdentity{}));
+    REQUIRE(std::holds_alternative<Admission>(replies.back()));
+  }
+  const std::string control = core.directory().paths().control;
+  std::size_t seen = 0;
+  std::uint64_t from = 0;
+  for (int pages = 0; pages < 100; ++pages) {
+    const std::string command = R"({"command":"stats","from":)" + std::to_string(from) + "}";
+    const auto page = nlohmann::json::parse(ask_control(control, command, 5'000).value_or("{}"));
+    CHECK(page.at("consumers_total") == consumers);
+    for (const auto& row : page.at("consumers")) {
+      CHECK(row.at("name") == std::to_string(seen));
+      ++seen;
+    }
+    if (!page.contains("next")) break;
+    from = page.at("next").get<std::uint64_t>();
+  }
+  CHECK(seen == consumers);
+}
+
+TEST_CASE("pages that cannot be are refused") {
+  const Scene scene;
+  for (const char* asked : {R"("from":-1)", R"("from":"x")", R"("count":0)", R"("count":1.5)"}) {
+    INFO(asked);
+    const std::string answer = scene.ask(std::string(R"({"command":"stats",)") + asked + "}");
+    CHECK_THAT(answer, Contains("must be a whole number"));
+  }
 }

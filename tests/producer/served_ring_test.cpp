@@ -83,7 +83,7 @@ class FakeRing final : public detail::ServedRing {
   static constexpr std::size_t bytes = 1 << 20;
 
   [[nodiscard]] Board board(const ProducerOptions& options) {
-    const std::vector<FieldEntry> fields(2, FieldEntry{samples, 8, 8, 4096, 0, 0, {}, {}, {}});
+    const std::vector<FieldEntry> fields(2, FieldEntry{samples, 8, 8, 4096, 0, 0, {}, {}, 0, {}});
     BoardSpec spec;
     spec.fields = fields;
     spec.capacity = samples;
@@ -221,7 +221,7 @@ TEST_CASE("places that cannot be served are refused before anything is made") {
              Contains("1 and 1023"));
 }
 
-TEST_CASE("a producer that cannot be asked takes its mirrors down before its door") {
+TEST_CASE("a producer that cannot be asked takes its mirrors down") {
   const Directory directory;
   ProducerOptions options = Scene::completed({.stream = "served"}, directory.path());
   options.places = {"cuda:0"};

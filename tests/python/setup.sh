@@ -55,7 +55,8 @@ if ! stands "$dir/torch2" "$torch2"; then
   env -u PYTHONDONTWRITEBYTECODE "$dir/torch2/bin/python" -W ignore -c "
 import importlib.util
 import numpy, pytest, torch, torch.distributed.run, torch.nn.parallel, torch.utils.data
-for name in ('accelerate', 'datasets', 'lightning', 'lmdb', 'optuna', 'transformers.trainer'):
+for name in ('accelerate', 'datasets', 'lightning', 'lmdb', 'optuna', 'transformers.trainer',
+             'trl.trainer.sft_trainer'):
     if importlib.util.find_spec(name.split('.')[0]):
         importlib.import_module(name)
 torch.ones(2, requires_grad=True).sum().backward()" >&2

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gzip
 import inspect
+import json
 import os
 import shutil
 import sys
@@ -428,6 +429,139 @@ def test_images_and_masks_of_hugging_face(
     check_masks(dataset, pairs)
 
 
+# -- Clips ----------------------------------------------------------------------------------------
+
+CLIP_RECIPE = """
+[[field]]
+name = "clip"
+stages = [{ stage = "decode" }, { stage = "random_crop", size = [8, 10] },
+          { stage = "horizontal_flip" }, { stage = "to", dtype = "u8", layout = "hwc" }]
+"""
+
+
+class Clips:
+    """Clips of three frames; the pixels of each frame are those of the first, and its number."""
+
+    def __init__(self, folder: Path, as_bytes: bool = False) -> None:
+        random = np.random.default_rng(12)
+        self.as_bytes = as_bytes
+        self.clips = []
+        for i in range(6):
+            pixels = random.integers(0, 256, (20, 24, 3), dtype=np.uint8)
+            paths = []
+            for frame in range(3):
+                pixels[:, :, 2] = frame
+                paths.append(folder / f"{i}-{frame}.png")
+                paths[-1].write_bytes(made_data.png(pixels))
+            self.clips.append(paths)
+        (folder / "clips.toml").write_text(CLIP_RECIPE)
+
+    def __len__(self) -> int:
+        return len(self.clips)
+
+    def __getitem__(self, index: int) -> Any:
+        clip = self.clips[index]
+        return {"clip": [path.read_bytes() for path in clip] if self.as_bytes else clip, "label": index}
+
+
+@pytest.mark.parametrize("processes", [None, 2])
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_frames_of_a_clip(
+    directory: Path, tmp_path: Path, as_bytes: bool, processes: int | None
+) -> None:
+    options = {} if processes is None else {"processes": processes}
+    clips = Clips(tmp_path, as_bytes)
+    epoch = served(clips, str(tmp_path / "clips.toml"), **options)
+    assert epoch["clip"].shape == (6, 3, 8, 10, 3)
+    for frame in range(3):
+        assert (epoch["clip"][:, frame, ..., 2] == frame).all()
+        np.testing.assert_array_equal(epoch["clip"][:, frame, ..., :2], epoch["clip"][:, 0, ..., :2])
+    assert len({clip.tobytes() for clip in epoch["clip"]}) == 6
+
+
+# [snippet clips]
+class Frames:
+    """clips/a/0000.jpg, clips/a/0001.jpg, …: of each folder 16 frames, evenly spread"""
+
+    def __init__(self, folder):
+        self.clips = [sorted(clip.iterdir()) for clip in sorted(Path(folder).iterdir())]
+
+    def __len__(self):
+        return len(self.clips)
+
+    def __getitem__(self, index):  # of each path C++ reads and decodes the file
+        frames = self.clips[index]
+        chosen = [frames[i * len(frames) // 16] for i in range(16)]
+        return {"clip": chosen, "label": index}
+        # [snippet end]
+
+
+def test_clips_in_folders(directory: Path, tmp_path: Path) -> None:
+    random = np.random.default_rng(13)
+    for clip, length in (("a", 16), ("b", 40)):
+        (tmp_path / "clips" / clip).mkdir(parents=True)
+        for frame in range(length):
+            pixels = random.integers(0, 256, (12, 14, 3), dtype=np.uint8)
+            pixels[:, :, 2] = frame
+            (tmp_path / f"clips/{clip}/{frame:04}.png").write_bytes(made_data.png(pixels))
+    (tmp_path / "clips.toml").write_text(CLIP_RECIPE + '\n[order]\nmode = "sequential"\n')
+    epoch = served(Frames(tmp_path / "clips"), str(tmp_path / "clips.toml"))
+    assert epoch["clip"].shape == (2, 16, 8, 10, 3)
+    numbers = epoch["clip"][:, :, 0, 0, 2].tolist()
+    assert numbers == [list(range(16)), [i * 40 // 16 for i in range(16)]]
+
+
+def test_clips_that_are_not_as_the_first(directory: Path, tmp_path: Path) -> None:
+    clips = Clips(tmp_path)
+    recipe = str(tmp_path / "clips.toml")
+    whole = clips.clips[4]
+    for broken, said in [
+        (whole[:2], "2 frames, and the first sample has 3"),
+        (whole[0], "and the first sample has a list of paths or encoded images"),
+        ([*whole[:2], tmp_path / "gone.png"], "gone.png: No such file or directory"),
+        ([*whole[:2], tmp_path / "clips.toml"], "frame 2: "),
+        ([*whole[:2], tmp_path], "is no regular file"),
+    ]:
+        clips.clips[4] = broken
+        with pytest.raises(bc.StreamFailed, match=said):
+            served(clips, recipe)
+
+
+def test_a_clip_has_at_most_1024_frames(directory: Path, tmp_path: Path) -> None:
+    clips = Clips(tmp_path)
+    clips.clips = [paths[:1] * 1025 for paths in clips.clips]
+    with pytest.raises(bc.InvalidArgument, match="a clip has at most 1024"):
+        served(clips, str(tmp_path / "clips.toml"))
+
+
+# -- Several labels -------------------------------------------------------------------------------
+
+LABELS_RECIPE = """
+[order]
+mode = "sequential"
+
+[[field]]
+name = "labels"
+from = "json:/labels"
+stages = [{ stage = "multi_hot", classes = 5 }]
+
+[[field]]
+name = "box"
+from = "json:/box"
+"""
+
+
+def test_arrays_in_json(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.toml").write_text(LABELS_RECIPE)
+    labels: list[list[int]] = [[0, 3], [], [4], [1, 2, 3, 4]]
+    texts = [json.dumps({"labels": one, "box": [i, 2, 3, 4]}) for i, one in enumerate(labels)]
+    epoch = served([{"json": text} for text in texts], str(tmp_path / "labels.toml"))
+    assert epoch["labels"].dtype == np.float32
+    for row, ids in zip(epoch["labels"], labels):
+        assert np.flatnonzero(row).tolist() == ids
+    assert epoch["box"].tolist() == [[i, 2, 3, 4] for i in range(4)]
+
+
 # -- LMDB -----------------------------------------------------------------------------------------
 
 
@@ -579,20 +713,38 @@ def test_torchvision_serves_what_the_dataset_has(folder: Folder) -> None:
     samples = [(str(path), label) for path, label in folder]
     both = {"root": str(root.parent), "split_folder": str(root), "samples": samples}
     assert bc.sources.Torchvision(of_torchvision("ImageNet", "ImageFolder", **both)) == f"imagefolder:{root}"
+    below = of_torchvision("ImageNet", "DatasetFolder", root=f"{root}/../images/", samples=samples)
+    assert bc.sources.Torchvision(below) == f"imagefolder:{root}"
+    # In the text of a source, options begin at a question mark.
+    odd = folder[0][0].parents[2] / "odd?classes=x"
+    shutil.copytree(root, odd)
+    moved = [(str(odd / path.relative_to(root)), label) for path, label in folder]
+    source = bc.sources.Torchvision(of_torchvision("ImageFolder", root=str(odd), samples=moved))
+    assert [(str(one["image"]), one["label"]) for one in source] == moved
+    told = set()
     for changed in (
         {"samples": [(path, 2 - label) for path, label in samples]},
         {"samples": samples[4:]},
-        {"samples": samples[1:], "imgs": samples},
-        {"samples": samples, "extensions": None},
+        {"samples": samples[:-1]},
+        {"samples": samples[::-1]},
+        {"samples": samples + samples[:1]},
         {"samples": samples, "root": str(root.parent)},
     ):
         images = of_torchvision("ImageFolder", **{"root": str(root), **changed})
-        with pytest.raises(bc.InvalidArgument, match="are not all that lie in the folders of"):
-            bc.sources.Torchvision(images)
+        source = bc.sources.Torchvision(images)
+        assert [(str(one["image"]), one["label"]) for one in source] == changed["samples"]
+        assert source.fingerprint() == bc.sources.Torchvision(images).fingerprint()
+        told.add(source.fingerprint())
+    assert len(told) == 6
     own = of_torchvision("Mine", "ImageFolder", root=str(root), samples=samples)
     type(own).__getitem__ = lambda self, index: None
     with pytest.raises(bc.InvalidArgument, match="Mine defines __getitem__"):
         bc.sources.Torchvision(own)
+    loads = of_torchvision("ImageFolder", root=str(root), samples=samples, loader=lambda path: path)
+    with pytest.raises(bc.InvalidArgument, match=r"has a loader, which is not run.*bc\.serve\(dataset, …\)"):
+        bc.sources.Torchvision(loads)
+    with pytest.raises(bc.InvalidArgument, match=r"sample 0 of the ImageFolder is .*a whole number"):
+        bc.sources.Torchvision(of_torchvision("ImageFolder", root=str(root), samples=[("a.jpg", "a")]))
 
 
 def test_torchvision_itself(directory: Path, folder: Folder) -> None:
@@ -608,7 +760,112 @@ def test_torchvision_itself(directory: Path, folder: Folder) -> None:
         bc.sources.Torchvision(images)
 
 
+def lists(images: Any) -> list[tuple[str, int]]:
+    return [(str(one["image"]), one["label"]) for one in bc.sources.Torchvision(images)]
+
+
+def test_torchvision_whose_list_is_another(directory: Path, folder: Folder) -> None:
+    torchvision = pytest.importorskip("torchvision")
+    root = str(folder[0][0].parents[1])
+    names = sorted({path.parent.name for path, _ in folder})
+
+    class Backwards(torchvision.datasets.ImageFolder):  # type: ignore[misc, name-defined]
+        def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
+            return names[::-1], {name: label for label, name in enumerate(names[::-1])}
+
+    class Merged(torchvision.datasets.ImageFolder):  # type: ignore[misc, name-defined]
+        def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
+            return ["one", "others"], {name: min(label, 1) for label, name in enumerate(names)}
+
+    class Dropped(torchvision.datasets.ImageFolder):  # type: ignore[misc, name-defined]
+        def find_classes(self, directory: str) -> tuple[list[str], dict[str, int]]:
+            return names[1:], {name: label for label, name in enumerate(names[1:])}
+
+    class Short(torchvision.datasets.ImageFolder):  # type: ignore[misc, name-defined]
+        def __len__(self) -> int:
+            return 5
+
+    def shuffled() -> Any:
+        images = torchvision.datasets.ImageFolder(root)
+        images.samples = images.samples[7:] + images.samples[:7]
+        return images
+
+    def as_folder() -> Any:
+        return torchvision.datasets.DatasetFolder(
+            root, torchvision.datasets.folder.default_loader,
+            is_valid_file=lambda path: os.path.basename(path) != folder[0][0].name,
+        )  # fmt: skip
+
+    recipe = Path(recipe_of(folder))
+    recipe.write_text('[order]\nmode = "sequential"\n' + recipe.read_text())
+    for make in (Backwards, Merged, Dropped, Short, shuffled, as_folder):
+        images = make() if make in (shuffled, as_folder) else make(root)  # type: ignore[call-arg]
+        source = bc.sources.Torchvision(images)
+        assert lists(images) == [(str(path), label) for path, label in images.samples[: len(images)]]
+        assert len(source) == len(images)
+        assert source.fingerprint() == bc.sources.Torchvision(images).fingerprint()
+        # Sample i of the stream is sample i of the dataset, with its label.
+        labels = served(source, str(recipe))["label"].tolist()
+        assert labels == [label for _, label in images.samples[: len(images)]]
+    assert bc.sources.Torchvision(Backwards(root)).class_names == names[::-1]
+    assert bc.sources.Torchvision(Merged(root)).class_names == ["one", "others"]
+    assert bc.sources.Torchvision(Dropped(root)).class_names == names[1:]
+    assert bc.sources.Torchvision(shuffled()).class_names == names
+    # A label that is named by its number, not by its place.
+    numbered = shuffled()
+    numbered.class_to_idx = {name: 2 - label for label, name in enumerate(names)}
+    assert bc.sources.Torchvision(numbered).class_names == names[::-1]
+
+
+def test_torchvision_whose_loader_or_samples_are_its_own(folder: Folder) -> None:
+    torchvision = pytest.importorskip("torchvision")
+    root = str(folder[0][0].parents[1])
+    images = torchvision.datasets.ImageFolder(root, loader=lambda path: path)
+    with pytest.raises(bc.InvalidArgument, match=r"has a loader.*bc\.serve\(dataset, …\)"):
+        bc.sources.Torchvision(images)
+    for loader in (torchvision.datasets.folder.default_loader, torchvision.datasets.folder.pil_loader):
+        images = torchvision.datasets.ImageFolder(root, loader=loader)
+        assert bc.sources.Torchvision(images) == f"imagefolder:{root}"
+
+    # A class of the same name is another one.
+    class ImageFolder(torchvision.datasets.ImageFolder):  # type: ignore[misc, name-defined]
+        def __getitem__(self, index: int) -> Any:
+            return super().__getitem__(len(self) - 1 - index)
+
+    with pytest.raises(bc.InvalidArgument, match="ImageFolder defines __getitem__"):
+        bc.sources.Torchvision(ImageFolder(root))
+
+
+def test_a_list_that_moves_keeps_its_identity(folder: Folder, tmp_path: Path) -> None:
+    def of(root: Path, names: list[str]) -> Any:
+        samples = [(str(root / path.relative_to(folder[0][0].parents[1])), n) for path, n in folder[3:]]
+        return bc.sources.Torchvision(
+            of_torchvision("ImageFolder", root=str(root), samples=samples, classes=names)
+        )
+
+    root = folder[0][0].parents[1]
+    moved = tmp_path / "moved"
+    shutil.copytree(root, moved)
+    told = of(root, ["a", "b", "c"]).fingerprint()
+    assert of(moved, ["a", "b", "c"]).fingerprint() == told
+    assert of(moved, ["a", "b", "d"]).fingerprint() != told
+    with open(moved / folder[3][0].relative_to(root), "ab") as file:
+        file.write(b"\0")
+    assert of(moved, ["a", "b", "c"]).fingerprint() != told
+
+
+def test_empty_classes_of_torchvision(folder: Folder) -> None:
+    root = folder[0][0].parents[1]
+    (root / "zz").mkdir()
+    images = of_torchvision("ImageFolder", root=str(root), samples=[(str(p), n) for p, n in folder])
+    assert bc.sources.Torchvision(images) == f"imagefolder:{root}?allow_empty=true"
+
+
 def test_torchvision_says_what_is_wrong(folder: Folder) -> None:
+    solarize = type("RandomSolarize", (), {})()
+    images = of_torchvision("ImageFolder", root="/x", samples=[("a.jpg", 0)], transform=solarize)
+    with pytest.raises(bc.InvalidArgument, match=r'RandomSolarize: \{ stage = "solarize", … \}'):
+        bc.sources.Torchvision(images)
     with pytest.raises(bc.InvalidArgument, match="knows ImageFolder.* is a Places365"):
         bc.sources.Torchvision(of_torchvision("Places365"))
     with pytest.raises(bc.InvalidArgument, match=r"not decoded here: \.bmp"):

@@ -307,13 +307,21 @@ def test_refusals_name_what_is_near(directory):
     assert refused(batchsize=3).endswith("no argument `batchsize`. Did you mean `batch_size`?")
     assert refused(pace="fre").endswith('"lockstep" and "free". Did you mean `free`?')
     assert '"rewind", "next_epoch", "now" and "at"' in refused(join="here")
+    assert r"pace: `a\x00\x1b` is none of its choices" in refused(pace="a\0\x1b")
     assert refused(batch_size="3") == "batchcast: batch_size has to be an int, not str"
     assert refused(batch_size=True) == "batchcast: batch_size has to be an int, not bool"
-    assert "batch_size: -1 is not from 0" in refused(batch_size=-1)
+    assert "batch_size: `-1` must be a whole number, 1 or more." in refused(batch_size=-1)
+    assert "batch_size: 18446744073709551616 is not from 1 to " in refused(batch_size=2**64)
+    several = refused(batch_size=np.array([1, 2]))
+    assert several == "batchcast: batch_size has to be an int, not numpy.ndarray"
     assert "batch_size: `0` must be a whole number, 1 or more." in refused(batch_size=0)
     assert "pin has to be a bool" in refused(pin="yes")
     assert "log has to be a callable" in refused(log=3)
-    assert "start has to be a batchcast.Start" in refused(start="imagefolder:x")
+    start = refused(start="imagefolder:x")
+    assert 'start has to be a batchcast.Start, such as bc.Start("imagefolder:x"), not str' in start
+    assert "name: this text has a lone surrogate" in refused(name="a\ud800")
+    assert "directory: this path has a lone surrogate" in refused(directory="/a\ud800")
+    assert r"`a\x00\x1b` is no placement" in refused(placement="a\0\x1b")
     assert "group has to be" in refused(group=3) and "group has to be" in refused(group=("a", 1))
     assert "rank" in refused(group=("a", 2, 2)) and "RANK" in refused(group="a:b")
     assert "allow_uids has to be a sequence" in refused(allow_uids="0")
@@ -334,7 +342,7 @@ def test_a_cursor_says_where_join_at_begins(directory):
             bc.Consumer("s", connect_timeout=0, cursor=5, **join)
     with pytest.raises(bc.StreamNotFound):  # the signature's own
         bc.Consumer("s", connect_timeout=0, cursor=0)
-    for cursor, why in ((-1, "-1 is not from 0"), (1 << 64, "16 is not from 0"), (True, "an int"),
+    for cursor, why in ((-1, "`-1` must be a whole number, 0 or more"), (1 << 64, "16 is not from 0"), (True, "an int"),
                         ("3", "an int"), (1.5, "an int"), (None, "an int")):  # fmt: skip
         with pytest.raises((bc.InvalidArgument, TypeError), match=f"cursor.*{why}"):
             bc.Consumer("s", connect_timeout=0, join="at", cursor=cursor)

@@ -208,3 +208,39 @@ input()
     (line,) = [line for line in lines if "has waited" in line]
     assert "consumer `holder`" in line and f"process {other.pid}" in line
     other.tell()
+
+
+def test_two_of_one_process_that_hold_each_other_up_are_called_so(serve):
+    serve("synthetic:1x64x64", samples=4096, memory="4MiB")
+    lines: list[str] = []
+    with bc.Consumer("s", 32, name="first") as first:
+        batch = first.next()
+        with bc.Consumer("s", 32, log=lambda level, text: lines.append(text)) as consumer:
+            until = time.monotonic() + 60
+            while time.monotonic() < until and not any("has waited" in line for line in lines):
+                try:
+                    consumer.next(timeout=3)
+                except bc.Timeout:
+                    pass
+        del batch
+    (line,) = [line for line in lines if "has waited" in line]
+    assert "consumer `first` of this same process, which" in line
+    assert "`with` or close()" in line and "between_epochs `let_go`" in line
+
+
+def test_who_fetches_one_ahead_is_not_warned(serve):
+    """As Accelerate's loaders do: a batch in use, and the next one."""
+    serve("synthetic:1x64x64", samples=4096, memory="4MiB")
+    lines = []
+    with bc.Consumer("s", 32, log=lambda level, text: lines.append((level, text))) as consumer:
+        for _ in range(2):
+            kept = [consumer.next() for _ in range(2)]
+            consumer.leave_epoch()
+            for batch in kept:
+                batch.check()
+            del batch, kept
+        assert [text for level, text in lines if level == "warning"] == []
+        kept = [consumer.next() for _ in range(3)]
+        consumer.leave_epoch()
+    assert "keeps 3 batches" in [text for level, text in lines if level == "warning"][0]
+    del kept

@@ -461,11 +461,16 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
             bc.Loader("s", 4, fields=fields)
     with pytest.raises(bc.InvalidArgument, match="no field `b`"):
         bc.Loader("s", 4, fields={"a": "b"})
-    for fields in (7, (), ("image", 7)):
+    for fields in (7, (), ("image", 7), {}, {"a": 7}, {"a": ["image"]}):
         with pytest.raises(bc.InvalidArgument, match="fields="):
             bc.Loader("s", 4, fields=fields, name="mine")
     with pytest.raises(bc.InvalidArgument):
         bc.Loader("s", 0)
+    with pytest.raises(bc.InvalidArgument, match="batch_size: `-1` must be a whole number, 1 or more"):
+        bc.Loader("s", -1)
+    for no_name, kind in ((torch.utils.data.TensorDataset(torch.zeros(3)), "TensorDataset"), (None, "None")):
+        with pytest.raises(bc.WrongType, match=rf"the name of a stream, not {kind}\. .*bc\.serve\("):
+            bc.Loader(no_name, 4)  # type: ignore[arg-type]
     for name, text in (
         ("batchsize", "Did you mean `batch_size`"),
         ("droplast", "Did you mean `drop_last`"),
@@ -484,5 +489,8 @@ def test_wrong_inputs_are_told_on_attaching(serve: Callable[..., support.Served]
     if not torch.cuda.is_available():
         with pytest.raises(bc.GpuUnavailable, match="sees no GPU"):
             bc.Loader("s", 4, placement="cuda")
+    for place in ("cpu", "gpu:0", "cuda:x"):
+        with pytest.raises(bc.InvalidArgument, match=f"`{place}` is no placement"):
+            bc.Loader("s", 4, placement=place)
     # None is left behind: a second one of that name would be called mine-2.
     assert bc.Loader("s", 4, name="mine").consumer.name == "mine"

@@ -11,6 +11,7 @@ import pickle
 import random
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,29 @@ def test_a_dataloader_around_it(serve: Callable[..., support.Served], batch_size
     with pytest.raises(bc.InvalidArgument, match=r"loader\.peek\(\)"):
         for _ in wrapped:
             next(iter(wrapped))
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 2}, {"batch_size": None}])
+def test_a_dataloader_that_makes_batches_of_batches_is_warned_of_once(
+    serve: Callable[..., support.Served], options: dict[str, Any]
+) -> None:
+    serve(SHAPE, samples=40)
+    wrapped = DataLoader(ids_loader(), **options)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        shapes = [tuple(next(iter(wrapped)).shape) for _ in range(2)]
+    said = [one for one in caught if "makes batches of the batches" in str(one.message)]
+    if options.get("batch_size", 1) is None:
+        assert shapes == [(4,)] * 2 and not said
+        return
+    assert shapes == [(options.get("batch_size", 1), 4)] * 2
+    (one,) = said
+    assert one.filename == __file__ and one.category is RuntimeWarning
+    assert "batch_size=None" in str(one.message) and "No DataLoader is needed" in str(one.message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in ids_loader():  # as itself, it is none
+            break
 
 
 def test_iter_never_raises_it(serve: Callable[..., support.Served]) -> None:

@@ -221,7 +221,7 @@ def test_what_is_no_state_is_refused(serve: Callable[..., support.Served], garba
         assert len(list(loader)) == 3
 
 
-@pytest.mark.parametrize("cursor", [-1, "x", 5.5, None])
+@pytest.mark.parametrize("cursor", [-1, "x", 5.5, None, 2**63])
 def test_what_is_wrong_with_a_cursor_is_said(
     serve: Callable[..., support.Served], cursor: Any
 ) -> None:
@@ -250,10 +250,27 @@ def test_other_samples_are_refused(serve: Callable[..., support.Served]) -> None
             unused.load_state_dict(state)
 
 
+def test_it_rides_through_its_producers_death(serve: Callable[..., support.Served]) -> None:
+    options = dict(samples=40, seed=4, memory="1MiB", ahead=0)
+    served = serve(SHAPE, **options)
+    loader = bc.Loader("s", 16, fields="sample_id")
+    for epoch in range(12):
+        seen: list[int] = []
+        for number, ids in enumerate(loader):
+            assert len(ids) == (16 if number < 2 else 8)
+            seen += ids.tolist()
+            if epoch % 4 == 1 and number == 0:
+                served.kill()
+                served = serve(SHAPE, **options)
+        assert sorted(seen) == list(range(40))
+        assert loader.state_dict()["cursor"] == 40 * (epoch + 1)
+
+
 def test_it_goes_on_with_the_next_producer(serve: Callable[..., support.Served]) -> None:
     first = serve(SHAPE, samples=40, seed=4, memory="1MiB", ahead=0, wait_for=2)
-    loader = bc.Loader("s", 10, fields="sample_id")
-    other = bc.Loader("s", 10, fields="sample_id")  # holds the stream up at its first batches
+    options = dict(fields="sample_id", on_producer_gone="error")
+    loader = bc.Loader("s", 10, **options)
+    other = bc.Loader("s", 10, **options)  # holds the stream up at its first batches
     batches, held = iter(loader), iter(other)
     seen = next(batches).tolist()
     next(held)

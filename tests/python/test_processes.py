@@ -52,7 +52,7 @@ def test_one_of_four_trainers_is_killed(serve, child, tmp_path):
 
 def test_a_producer_is_killed(serve):
     served = serve("synthetic:1", samples=64, epochs=0, wait_for=2)
-    with bc.Consumer("s", 64) as consumer:
+    with bc.Consumer("s", 64, on_producer_gone="error") as consumer:
         killer = threading.Timer(0.02, served.kill)
         killer.start()
         with pytest.raises(bc.ProducerGone, match="`s`"):

@@ -163,3 +163,65 @@ def test_auto_is_understood_where_lightning_spawns(
     lines = [process.line().split() for process in ranks]
     assert [len(line) for line in lines] == [11, 11], ranks[0].finish()
     assert sorted(int(one) for line in lines for one in line[1:]) == list(range(20))
+
+
+OF_TORCH = """
+import sys, torch.distributed as dist, batchcast as bc, batchcast._ranks as ranks
+rank, file, machine = sys.argv[1:]
+if machine: ranks._machine = lambda: machine
+dist.init_process_group("gloo", init_method="file://" + file, rank=int(rank), world_size=2)
+said = []
+try:
+    for _ in range(2):
+        with bc.Loader("s", 5, fields="sample_id", group="auto",
+                       log=lambda level, text: said.append(text)) as loader:
+            ids = [one for batch in loader for one in batch.tolist()]
+except bc.InvalidArgument as error:
+    print(error, flush=True)
+else:
+    print(loader._options["group"], *[text for text in said if "`auto`" in text], flush=True)
+    print(*ids, flush=True)
+dist.barrier()
+"""
+
+
+def test_auto_is_what_torch_distributed_says_where_no_launcher_does(
+    serve: Callable[..., support.Served],
+    launched: Callable[[dict[str, str]], None],
+    child: Callable[..., support.Child],
+    tmp_path: Path,
+) -> None:
+    serve(SHAPE, samples=20)
+    ranks = [child(OF_TORCH, str(rank), str(tmp_path / "store"), "") for rank in range(2)]
+    lines = [process.line().split() for process in ranks]
+    ids = [[int(one) for one in process.line().split()] for process in ranks]
+    said = [line[4].split(":") for line in lines]  # group `auto` is NAME:RANK/WORLD: …
+    assert [words[1] for words in said] == ["0/2", "1/2"], ranks[0].finish()
+    assert said[0][0] == said[1][0] and said[0][0].startswith("torch-")
+    assert [len(part) for part in ids] == [10, 10] and sorted(sum(ids, [])) == list(range(20))
+
+
+def test_auto_on_several_machines_shows_the_group_to_write(
+    serve: Callable[..., support.Served],
+    launched: Callable[[dict[str, str]], None],
+    child: Callable[..., support.Child],
+    tmp_path: Path,
+) -> None:
+    serve(SHAPE, samples=20)
+    ranks = [child(OF_TORCH, str(rank), str(tmp_path / "store"), f"m{rank}") for rank in range(2)]
+    for process in ranks:
+        said = process.line()
+        assert "1 run on this machine" in said and 'group=("name", 0, 1)' in said, process.finish()
+
+
+def test_auto_says_which_ranks_did_not_make_their_loader(
+    launched: Callable[[dict[str, str]], None], tmp_path: Path, child: Callable[..., support.Child]
+) -> None:
+    code = OF_TORCH.replace('group="auto",', 'group="auto", connect_timeout=0.1,')
+    code = code.replace("bc.InvalidArgument", "bc.Refused").replace("dist.barrier()", "input()")
+    late = "import sys, torch.distributed as dist\nrank, file, _ = sys.argv[1:]\n"
+    late += code.split("\n")[4] + "\ninput()\n"
+    early = child(code, "0", str(tmp_path / "store"), "")
+    child(late, "1", str(tmp_path / "store"), "")
+    said = early.line()
+    assert "has 2 ranks, and 1 of them made their loader" in said, early.finish()

@@ -41,18 +41,48 @@ def test_a_stream_served_here_is_what_the_command_serves(directory: Path, tmp_pa
         np.testing.assert_array_equal(values, dumped[name])
 
 
+def jpegs(tmp_path: Path) -> list[bytes]:
+    script = Path(__file__).parent.parent / "cli" / "make_images.py"
+    folder = tmp_path / "jpegs"
+    subprocess.run(["/usr/bin/python3", script, folder, "30"], check=True, stdout=subprocess.DEVNULL)
+    return [path.read_bytes() for path in sorted(folder.rglob("*.jp*g"))]
+
+
+def test_a_cache_changes_no_byte_of_a_dataset_in_python(directory: Path, tmp_path: Path) -> None:
+    files = jpegs(tmp_path)
+    assert len(files) > 10
+    dataset = [{"image": file, "label": i} for i, file in enumerate(files)]
+    recipe = made_data.recipe_file(tmp_path)
+    made = []
+    for cache in (None, "64MiB"):
+        with bc.serve(
+            dataset, stream="s", recipe=recipe, epochs=3, memory="1MiB", cache=cache, background=True
+        ) as serving:
+            consumer = bc.Consumer("s", 4)
+            made.append([made_data.epoch_of(consumer) for _ in range(3)])
+            del consumer
+            assert serving.wait(10)
+            stats = serving.stats["cache"]
+    for plain, cached in zip(*made):
+        for name in ("image", "label"):
+            np.testing.assert_array_equal(plain[name], cached[name])
+    assert stats["entries"] == stats["kept"] == len(files)
+    assert stats["hits"] == 2 * len(files) and stats["stopped"] == ""
+
+
 def test_options_have_the_names_of_the_command(directory: Path) -> None:
     for options, text in (
         ({"wait_for": -3}, "wait_for: -3 is not from 0 to"),
         ({"memory": "lots"}, "memory"),
+        ({"cache": "1GiB"}, "made as they are"),
         ({"max_bad": 3}, "max_bad does not go with"),
         ({"on_stall": "shrug"}, "on_stall"),
         ({"workers": 0}, "workers: `0` must be auto"),
-        ({"epochs": -1}, "epochs: -1 is not from 0"),
+        ({"epochs": -1}, "epochs: `-1` must be a whole number, 0 or more"),
         ({"device_memory": "1MiB"}, "device_memory: it needs `place`"),
         ({"order": "fxed"}, "order: `fxed` is none of its choices.*Did you mean `fixed`"),
         ({"allow_uid": 1 << 40}, "allow_uid: 1099511627776 is not from 0"),
-        ({"fields": ("a",)}, "fields, batched and processes"),
+        ({"fields": ("a",)}, "fields, axes, batched and processes"),
         ({"stream": 5}, "stream has to be a str, not int"),
     ):
         with pytest.raises(bc.InvalidArgument, match=text) as refused:
@@ -123,7 +153,8 @@ def test_python_has_every_option_of_the_command() -> None:
         [support.COMMAND, "serve", "--help"], capture_output=True, text=True, check=True
     ).stdout
     named = re.findall(r"^  (?:-\w, )?--([a-z-]+)", told, re.MULTILINE)
-    names = {name.replace("-", "_") for name in named} - {"help", "json"}
+    names = {name.replace("-", "_") for name in named}
+    names -= {"help", "json", "log_format", "keep_alive", "give_up_after", "replace"}  # a command's
     assert {"ahead", "place", "max_bad", "idle_exit", "verbose"} < names
     assert names <= set(_producer._option_names())
     assert all(f"\n{name}: " in bc.serve.__doc__ for name in names)
@@ -435,6 +466,10 @@ def test_a_forked_child_leaves_the_stream_alone(directory: Path) -> None:
         if child == 0:
             try:
                 serving.stop()
+                for read in ("stats", "directory"):  # the parent's threads may hold their locks
+                    with pytest.raises(bc.Forked, match="stream `s`, which alone knows"):
+                        getattr(serving, read)
+                assert "of the process that forked this one" in repr(serving)
                 del serving
                 gc.collect()
                 os._exit(0)
@@ -457,3 +492,41 @@ def test_other_threads_run_while_it_blocks(directory: Path) -> None:
     del consumer
     thread.join(10)
     assert ended[0].stats["published"] == 100
+
+
+def test_a_stream_is_changed_while_it_runs(directory: Path) -> None:
+    with bc.serve(
+        "synthetic:8", stream="s", samples=1000, memory="1MiB", workers=1, background=True
+    ) as serving:
+        consumer = bc.Consumer("s", 10)
+        serving.set(workers=3, stall_timeout=0.5, free_running=True)
+        end = time.monotonic() + 10
+        while serving.stats["workers"] != 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        stats = serving.stats
+        assert stats["workers"] == 3
+        assert stats["uptime_seconds"] > 0 and stats["samples"] > 0
+        assert all(len(one) == 4 for one in stats["worker_seconds"])
+        assert stats["consumers"][0]["waited_for_seconds"] >= 0
+        serving.set(workers="auto", ahead="default")
+        for values, text in (
+            ({"memory": "1GiB"}, "`memory` cannot be set while this stream runs.*ahead.*workers"),
+            ({"workers": 0}, "`workers` is a whole number from 1 to 256, not `0`"),
+            ({"on_stall": "shout"}, "`report` or `evict`"),
+            ({"free_running": 1}, "true or false"),
+        ):
+            with pytest.raises(bc.InvalidArgument, match=text):
+                serving.set(**values)
+        del consumer
+    with pytest.raises(bc.InvalidArgument, match="not served at present"):
+        serving.set(workers=2)
+
+
+def test_a_stream_of_batches_is_changed_but_for_workers(directory: Path) -> None:
+    batches = [{"x": np.zeros((4, 2), np.float32)} for _ in range(4)]
+    with bc.serve(iter(batches), stream="s", memory="64KiB", background=True) as serving:
+        consumer = bc.Consumer("s", 4)
+        serving.set(stall_timeout=30, on_stall="evict")
+        with pytest.raises(bc.InvalidArgument, match="`workers` cannot be set"):
+            serving.set(workers=2)
+        del consumer

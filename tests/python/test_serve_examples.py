@@ -43,6 +43,17 @@ def test_a_loader_for_all(directory: Path) -> None:
     assert len(words) == 30 and words[0].startswith("0 (100, 3, 8, 8)")
 
 
+def test_texts_of_different_lengths(directory: Path) -> None:
+    words = examples.run("ragged.py").splitlines()
+    assert sum(int(line.split()[1]) for line in words) == 2 * 200
+    assert all(int(line.split()[4]) <= 256 for line in words)
+
+
+def test_windows_of_texts(directory: Path) -> None:
+    words = examples.run("windows.py").splitlines()
+    assert len(words) == 88 and all("64) of" in line for line in words)
+
+
 def test_a_dataset_of_hugging_face(directory: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     samples = made_data.image_folder(tmp_path / "images")

@@ -329,7 +329,7 @@ def test_a_signal_after_a_failure_makes_no_success_of_it(
     place: Path, serve: Callable[..., support.Served], factory: str
 ) -> None:
     served = serve(f"python:mine:{factory}", memory="64KiB")
-    assert served.wait() == 3
+    assert served.wait() == 4
     assert "disk gone" in served.output()
 
 
@@ -504,10 +504,10 @@ def test_a_factory_that_talks_and_closes_the_output(
         (["python:mine:broken"], 3, "cannot be opened: OSError('no disk')"),
         (["python:mine:misuses"], 3, "in misuses"),
         (["python:mine:leaves"], 3, "`python:mine:leaves` called sys.exit(0) while it was opened"),
-        (["python:mine:generator_leaves"], 3, "called sys.exit(None) while it was served"),
+        (["python:mine:generator_leaves"], 4, "called sys.exit(None) while it was served"),
         (["python:mine:interrupts"], 3, "cannot be opened: KeyboardInterrupt()"),
         (["python:mine:misuses?size=3"], 2, "an unexpected keyword argument 'size'."),
-        (["python:mine:breaks"], 3, "failed while it was served: OSError('disk gone')"),
+        (["python:mine:breaks"], 4, "failed while it was served: OSError('disk gone')"),
         (["python:mine:made", "--samples", "3"], 2, "samples"),
         (["python:mine:loader", "--recipe", "mnist"], 2, "recipe: not for a loader"),
         (["python:mine:made", "--json"], 2, "--json: the report of what Python serves"),
@@ -570,6 +570,11 @@ def test_which_python_it_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ended = command(*words)
     assert f"{own} (by $BATCHCAST_PYTHON) has no module batchcast. Install it" in ended.stderr
     assert ended.returncode == 2
+    alone = Path(bc.__file__).parent.parent  # -S: without the packages that are installed
+    own.write_text(f'#!/bin/sh\nPYTHONPATH={alone} exec {sys.executable} -S "$@"\n')
+    ended = command(*words)
+    assert "has the package batchcast, and not numpy, which it needs. Install it" in ended.stderr
+    assert "Traceback" not in ended.stderr and ended.returncode == 3
     own.write_text('#!/bin/sh\nif [ "$1" = -c ]; then exit 0; fi\necho "$@"; exit 7\n')
     monkeypatch.delenv("BATCHCAST_PYTHON")
     monkeypatch.setenv("VIRTUAL_ENV", str(place / "env"))
@@ -639,6 +644,24 @@ def test_ensure_does_not_take_a_loader_for_what_a_recipe_makes(place: Path) -> N
 
 def test_a_trainer_starts_it(place: Path) -> None:
     start = bc.Start("python:mine:made", epochs=1, idle_exit=20, memory="1MiB")
+    with bc.Consumer("s", 8, start=start) as consumer:
+        assert len(made_data.epoch_of(consumer)["label"]) == 30
+
+
+def test_what_a_trainer_starts_is_read_by_its_python(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another environment is active, which has no package."""
+    other = place / "env/bin/python3"
+    other.parent.mkdir(parents=True)
+    other.write_text("#!/bin/sh\nexit 44\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("VIRTUAL_ENV", str(place / "env"))
+    start = bc.Start("python:mine:made", epochs=1, idle_exit=20, memory="1MiB")
+    monkeypatch.setenv("BATCHCAST_PYTHON", str(other))
+    with pytest.raises(bc.StartFailed, match=r"\(by \$BATCHCAST_PYTHON\) has no module batchcast"):
+        bc.Consumer("s", 8, start=start)
+    monkeypatch.delenv("BATCHCAST_PYTHON")
     with bc.Consumer("s", 8, start=start) as consumer:
         assert len(made_data.epoch_of(consumer)["label"]) == 30
 

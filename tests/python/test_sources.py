@@ -167,6 +167,7 @@ def test_a_bad_sample_can_be_substituted(directory: Path, tmp_path: Path, bad: i
         labels = made_data.epoch_of(consumer)["label"].tolist()
         del consumer
         assert serving.wait(10) and serving.stats["bad_samples"] == 1
+        assert serving.stats["stand_ins"] == 1 and serving.stats["stand_in_times"] >= 1
     assert sorted(labels) == sorted([*range(bad), bad + 1, *range(bad + 1, 50)])
     assert listed.read_text().startswith(f"{bad}\tNumbers[{bad}]\tKeyError: 'number {bad}'")
 
@@ -194,6 +195,7 @@ class Changing:
         ({"x": np.zeros((2, 3), np.float32), "y": 1}, r"it has x f32"),
         ({"x": [[1, 2], [3]], "y": 1}, "field `x` cannot be served: it is no array"),
         ({"x": np.array([None]), "y": 1}, "field `x` cannot be served: it is objects"),
+        ({"x": np.ma.zeros((2, 3)), "y": 1}, "field `x` cannot be served: it is a masked array"),
         ({"x": np.zeros((2, 3)), "y": 1.5}, r"it has y f64 \[\], and the first sample has y i64"),
         ({"x": np.zeros((2, 3)), "y": None}, "field `y` cannot be served: it is None"),
         ({"x": np.zeros((2, 3))}, "it has no `y`, which the first sample has. It has `x`"),
@@ -234,7 +236,7 @@ def test_bytes_without_a_stage_that_decodes_them_are_refused(
         (("a caption", 3), "`image` cannot be served: it is text.*out of the samples"),
         ({"text": "a", "label": 3}, r'`text`.*it is text.*its tokens.*fields=\("label",\)'),
         ({"a": "x", "b": "y", "c": 1, "d": 2}, r'`a`.*fields=\("c", "d"\)'),
-        ("a caption", "`data` cannot be served: it is text.*recipe"),
+        ("a caption", "`data` cannot be served: it is text.*recipe.*pathlib"),
         ({"sound": b"RIFF", "label": 3}, "`sound` cannot be served: it is bytes of any length"),
     ],
 )

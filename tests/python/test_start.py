@@ -39,6 +39,13 @@ def test_further_arguments_and_commands_are_called_as_a_shell_has_them(directory
     assert "--memory=1048576" in text
 
 
+def test_words_that_the_command_refuses_are_all_that_is_said(directory: Path) -> None:
+    text = refused(bc.StartFailed, arguments=("--worker", "2"))
+    assert text.startswith("batchcast: the command that starts stream `s` refused its words: `")
+    assert "there is no option `--worker`. Did you mean `--workers`?" in text
+    assert "not known" not in text and "another program" not in text
+
+
 def test_a_ring_that_is_too_small_for_a_batch(directory: Path) -> None:
     start = bc.Start(SOURCE, memory="4MiB")
     with examples.started(directory):
@@ -59,3 +66,30 @@ def test_batches_that_are_held_leave_no_room(directory: Path) -> None:
                 held.append(consumer.next())
         del held
     assert "give the stream more memory (memory)" in str(raised.value)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 7])
+def test_a_seed_is_said_where_one_is_given(directory: Path, tmp_path: Path, seed: int | None) -> None:
+    words = tmp_path / "words"
+    command = tmp_path / "command"
+    command.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{words}'\nexit 1\n")
+    command.chmod(0o700)
+    start = bc.Start("synthetic:8", seed=seed, command=str(command))
+    assert start.seed == seed
+    with pytest.raises(bc.Error):
+        bc.Consumer("s", 1, start=start)
+    said = words.read_text().split("\n")
+    assert said[:3] == ["ensure", "s", "synthetic:8"]
+    if seed is None:
+        assert "--seed" not in said
+    else:
+        assert said[said.index("--seed") + 1] == str(seed)
+
+
+def test_a_start_without_a_seed_takes_the_usual_one(directory: Path) -> None:
+    start: dict[str, Any] = {"arguments": ("--samples", "10"), "idle_exit": 1.0}
+    with bc.Consumer("s", 1, start=bc.Start("synthetic:8", **start)) as first:
+        with bc.Consumer("s", 1, start=bc.Start("synthetic:8", seed=0, **start)) as other:
+            assert first.identity == other.identity
+        with pytest.raises(bc.RecipeMismatch, match="seed: the stream has 0, asked for 1"):
+            bc.Consumer("s", 1, start=bc.Start("synthetic:8", seed=1, **start))

@@ -22,7 +22,7 @@ namespace batchcast::testing {
 class HeapRing {
  public:
   explicit HeapRing(std::uint64_t capacity, RingWriter::Options options,
-                    std::uint32_t consumers_max = 8)
+                    std::uint32_t consumers_max = 8, const std::vector<AxisSpec>& axes = {})
       : ids_(2 * capacity) {
     FieldEntry field{};
     field.capacity = capacity;
@@ -31,6 +31,7 @@ class HeapRing {
     const std::vector<FieldEntry> fields(2, field);
     BoardSpec spec;
     spec.fields = fields;
+    spec.axes = axes;
     spec.capacity = capacity;
     spec.samples_per_epoch = options.samples_per_epoch;
     spec.epochs = options.epochs;
@@ -85,7 +86,7 @@ class HeapRing {
 };
 
 /// A consumer of a HeapRing; a rank where its request names a group.
-class HeapConsumer final : public ReaderHost, public RankHost {
+class HeapConsumer : public ReaderHost, public RankHost {
  public:
   HeapConsumer(HeapRing& ring, AdmitRequest request, RingReader::Options options = {})
       : desk_(new Desk{}) {

@@ -218,3 +218,25 @@ TEST_CASE("nothing that consumers say or write reaches an assertion") {
     }
   }
 }
+
+TEST_CASE("a reader of free pace comes back, whatever a board says that it missed") {
+  const std::uint64_t samples_per_epoch = GENERATE(0U, 1U, 5U);
+  const std::uint64_t beyond = GENERATE(0U, 1U, 100U);
+  const std::uint64_t kept_from = limits::position_max + beyond;
+  RingWriter::Options options = epochs_of(samples_per_epoch);
+  options.free_running = true;
+  HeapRing ring(16, std::move(options));
+  AdmitRequest request = joining(Join::rewind);
+  request.pace = Pace::free;
+  HeapConsumer consumer(ring, request);
+  for (int i = 0; i < 4; ++i) REQUIRE(ring.produce(1) == 1);
+  Run run;
+  REQUIRE(consumer.reader->next(1, 0, run) == Next::batch);
+  auto& progress = const_cast<BoardProgress&>(ring.board().progress());
+  ordered::claim(progress, ordered::load_claimed(progress), kept_from);
+  for (int call = 0; call < 20; ++call) {
+    const Next next = consumer.reader->next(1, 0, run);
+    CHECK(next != Next::batch);
+    static_cast<void>(consumer.reader->peek(1, 0, run));
+  }
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "../catch.hpp"
-#include "heap_ring.hpp"
+#include "row_ring.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 using namespace batchcast;
@@ -22,6 +23,27 @@ AdmitRequest request_of(std::uint32_t rank, std::uint32_t world) {
   request.group = {"ddp", rank, world};
   return request;
 }
+
+/// A rank's loop, which drops a batch once it has the next one. What it holds can become private.
+class LoopOfRank final : public HeapConsumer {
+ public:
+  using HeapConsumer::HeapConsumer;
+
+  [[nodiscard]] bool takes_next() {
+    Run run;
+    if (as_rank->next(4, 0, run) != Next::batch) return false;
+    static_cast<void>(give_oldest_back());
+    held_ = run.lease;
+    return true;
+  }
+  bool give_oldest_back() noexcept override {
+    if (held_) reader->give_back(*held_);
+    return std::exchange(held_, std::nullopt).has_value();
+  }
+
+ private:
+  std::optional<std::uint64_t> held_;
+};
 
 }  // namespace
 
@@ -39,14 +61,27 @@ TEST_CASE("the slowest rank gates, and a rank waits for the batch of all") {
   CHECK(ring.produce(1) == 0);
   const Run held = take(second, 4);
   CHECK((held.position == 4 && held.size == 4));
-  CHECK(ring.produce(16) == 0);
+  CHECK(ring.produce(16) == 4);  // what comes before its part is released
   second.reader->give_back(held.lease);
-  CHECK(ring.produce(16) == 8);
+  CHECK(ring.produce(16) == 4);
   const Run tail = take(first, 4);
   take_and_return(second, 4);
   take_and_return(second, 4);
   CHECK(ring.produce(16) == 8);  // up to what the first one holds
   first.reader->give_back(tail.lease);
+}
+
+TEST_CASE("ranks that hold their last batch get the next one where the ring lacks room for both") {
+  HeapRing ring(14, epochs_of(96));
+  LoopOfRank first(ring, request_of(0, 2));
+  LoopOfRank second(ring, request_of(1, 2));
+  int batches = 0;
+  for (int step = 0; step < 96; ++step) {
+    while (ring.produce(4) != 0) continue;
+    batches += first.takes_next() ? 1 : 0;
+    batches += second.takes_next() ? 1 : 0;
+  }
+  CHECK(batches == 24);
 }
 
 TEST_CASE("between epochs a rank waits for the others, as its entry tells") {
@@ -138,12 +173,12 @@ TEST_CASE("a rank that leaves an epoch behind its last batch does not cut it sho
   take_and_return(rank, 4);
   rank.as_rank->leave_epoch();
   REQUIRE(rank.told);
-  CHECK((!rank.told->early && rank.told->known && rank.told->position == 8));
+  CHECK((!rank.told->early && rank.told->known && rank.told->place.position == 8));
   ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
                           {.met = GroupNews::Met{1, GroupReceipt::matched}});
   take_and_return(rank, 2);
   rank.as_rank->leave_epoch();
-  CHECK((rank.told->epoch == 1 && rank.told->early && rank.told->position == 12));
+  CHECK((rank.told->epoch == 1 && rank.told->early && rank.told->place.position == 12));
 }
 
 TEST_CASE("a look ahead of a rank is its part of the batch, and follows its group") {
@@ -189,7 +224,7 @@ TEST_CASE("a rank ends an epoch where another one left it, and tells of it") {
     leave_at(4);
     CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
     REQUIRE(rank.told);
-    CHECK((rank.told->early && !rank.told->known && rank.told->position == 4));
+    CHECK((rank.told->early && !rank.told->known && rank.told->place.position == 4));
     CHECK(rank.reader->position() == 8);
     CHECK(rank.as_rank->next(2, 0, run) == Next::timed_out);  // until all have met
   }
@@ -198,7 +233,49 @@ TEST_CASE("a rank ends an epoch where another one left it, and tells of it") {
     take_and_return(rank, 2);
     CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
     REQUIRE(rank.told);
-    CHECK((!rank.told->early && rank.told->known && rank.told->position == 8));
+    CHECK((!rank.told->early && rank.told->known && rank.told->place.position == 8));
+  }
+}
+
+TEST_CASE("an epoch that a rank left ends at a row, and not before it", "[windows]") {
+  RowRing ring(16, {200}, epochs_of(3));
+  AdmitRequest request = joining(Join::rewind);
+  request.group = {"job", 0, 2};
+  RingReader::Options options;
+  options.window = {0, 5, 1, 0};
+  RowConsumer rank(ring, request, options);
+  Ticket ticket;
+  REQUIRE(ring.writer().claim(3, 0, ticket) == Claim::granted);
+  REQUIRE(ring.writer().take_rows(ticket, 0, 0, std::vector<std::uint64_t>{60, 20, 20}) == 3);
+  ring.publish(ticket);
+  Run run;
+  for (int i = 0; i < 5; ++i) {  // of 10 rows for both ranks
+    REQUIRE(rank.next(64, 0, run) == Next::batch);
+    rank.reader->give_back(run.lease);
+  }
+  CHECK(rank.reader->place() == RowPlace{0, 50});
+  const auto leave_at = [&](RowPlace place) {
+    ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                            {.ends = GroupNews::Ends{0, place}});
+  };
+  SECTION("at a later row of the sample") {
+    leave_at({0, 60});
+    REQUIRE(rank.as_rank->peek(64, 0, run));
+    CHECK((run.epoch == 0 && run.begin() == RowPlace{0, 50}));
+    REQUIRE(rank.next(64, 0, run) == Next::batch);  // up to the row where it ends
+    rank.reader->give_back(run.lease);
+    CHECK(rank.reader->place() == RowPlace{1, 0});
+    CHECK(rank.next(64, 0, run) == Next::end_of_epoch);
+    REQUIRE(rank.told);
+    CHECK(rank.told->place == RowPlace{1, 0});
+  }
+  SECTION("in the middle of it") {
+    leave_at({0, GENERATE(50U, 40U)});
+    CHECK_FALSE(rank.as_rank->peek(64, 0, run));
+    CHECK(rank.next(64, 0, run) == Next::end_of_epoch);
+    REQUIRE(rank.told);
+    CHECK((rank.told->early && rank.told->place == RowPlace{0, 50}));
+    CHECK(rank.reader->position() == 3);
   }
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("an epoch's end that is announced between look and sleep is not slept 
   Scene scene;
   REQUIRE(scene.ring.produce(4) == 4);
   CHECK(scene.cursor.look() == 4);
-  scene.cursor.take(4, 4);
+  scene.cursor.take(4, {scene.cursor.position() + 4, 0});
   SECTION("in the epoch") {}
   SECTION("that is skipped") { scene.cursor.skip(); }
   const bool skips = scene.cursor.phase() == Phase::skipping;

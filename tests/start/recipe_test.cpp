@@ -49,7 +49,7 @@ std::string board_of(const StartOptions& options, const Shard& shard = {}) {
   pipeline.source = open_source(options.source);
   pipeline.location = options.source;
   if (!options.recipe.empty()) pipeline.recipe = Recipe::load(options.recipe);
-  pipeline.seed = options.seed;
+  pipeline.seed = options.seed.value_or(0);
   pipeline.shard = shard;
   return Pipeline(std::move(pipeline)).recipe_json();
 }

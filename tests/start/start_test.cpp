@@ -117,7 +117,10 @@ TEST_CASE("ensure gets what the options say") {
   options = {.source = "synthetic:8", .idle_exit_s = -1};
   CHECK(shell_text(ensure_words("batchcast", target, options)) ==
         "batchcast ensure s synthetic:8 --with-parent --timeout 1.5 --directory /d --trust-uid 7 "
-        "--trust-uid 8 --seed 0 --memory 268435456");
+        "--trust-uid 8 --memory 268435456");
+  // A seed that is given is said, though it is the default.
+  options.seed = 0;
+  CHECK_THAT(shell_text(ensure_words("batchcast", target, options)), Contains(" --seed 0 "));
   target.timeout_ms = -5;
   CHECK_THAT(shell_text(ensure_words("batchcast", target, options)), Contains("--timeout -1 "));
   // The command would refuse these too, but by the name of its own option.

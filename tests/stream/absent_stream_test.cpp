@@ -2,13 +2,20 @@
 // Copyright 2026 the batchcast authors
 
 #include "control/control_support.hpp"
+#include "stream/last_ends.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <batchcast/join/absent_stream.hpp>
 #include <batchcast/join/message.hpp>
 
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -83,6 +90,63 @@ TEST_CASE("what a producer that failed leaves behind tells why") {
     leave_failure(useless);
     CHECK(hints("photos", base).empty());
   }
+}
+
+TEST_CASE("what a producer that ended leaves beside its directory tells why") {
+  const TemporaryDirectory base;
+  std::ofstream(end_path(base.path(), "photos")) << failure_note(4711, "no consumer came.");
+  CHECK_THAT(hints("photos", base),
+             Contains(" Its last producer ended ") && Contains(" s ago: no consumer came."));
+  CHECK(hints("photo", base).empty());
+  CHECK_FALSE(is_stream_name(std::filesystem::path(end_path("/x", "photos")).filename().string()));
+}
+
+TEST_CASE("a stream that ended in order leaves its words, and nothing else") {
+  const TemporaryDirectory base;
+  const Environment there("BATCHCAST_DIR", base.path().c_str());
+  const bool for_others = GENERATE(false, true);
+  StreamDirectory::Options options = in(base, "photos");
+  if (for_others) options.allow_uids = {12345};
+  std::optional<StreamDirectory> directory(options);
+  directory->forget_log();
+  directory->note_end("no consumer came");
+  directory.reset();
+  CHECK_FALSE(std::filesystem::exists(base.path() + "/photos"));
+  const std::string words = end_path(base.path(), "photos");
+  struct stat status;
+  REQUIRE(::stat(words.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0077U) == (for_others ? 0044U : 0U));
+  CHECK(list_streams().empty());
+  CHECK(list_streams("photos").empty());
+  CHECK_FALSE(find_failed_stream("photos"));
+  const StreamDirectory next(options);
+  CHECK_FALSE(std::filesystem::exists(words));
+}
+
+TEST_CASE("last words of streams that no producer serves again go") {
+  const TemporaryDirectory base;
+  const auto end = [&](const std::string& stream) { return end_path(base.path(), stream); };
+  const auto leave = [&](const std::string& stream, int age_s) {
+    std::ofstream(end(stream)) << failure_note(4711, "it ended");
+    std::filesystem::last_write_time(
+        end(stream), std::filesystem::file_time_type::clock::now() - std::chrono::seconds(age_s));
+  };
+  leave("old", ends_kept_s + 60);
+  leave("young", ends_kept_s - 600);
+  std::ofstream(base.path() + "/.mine.ended.txt") << "of another program";
+  forget_old_ends(base.path());
+  CHECK_FALSE(std::filesystem::exists(end("old")));
+  CHECK(std::filesystem::exists(end("young")));
+  for (std::size_t i = 0; i < ends_kept_max; ++i) leave("s" + std::to_string(i), 60);
+  {
+    const StreamDirectory directory(in(base, "last"));
+    directory.note_end("it ended");
+  }
+  CHECK_FALSE(std::filesystem::exists(end("young")));
+  CHECK(std::filesystem::exists(end("last")));
+  const auto left = std::distance(std::filesystem::directory_iterator(base.path()), {});
+  CHECK(left == static_cast<std::ptrdiff_t>(ends_kept_max) + 1);
+  CHECK(std::filesystem::exists(base.path() + "/.mine.ended.txt"));
 }
 
 TEST_CASE("a long reason of a failure is cut between characters") {

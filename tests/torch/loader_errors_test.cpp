@@ -218,8 +218,11 @@ TEST_CASE("An evicted loader is told", "[loader]") {
 TEST_CASE("A killed producer is ProducerGone, and its batches stay", "[loader]") {
   const StreamFolder folder;
   ProducerProcess producer(folder.path());
-  const auto loader = make_shared_data_loader(
-      {.stream = "served", .connect_timeout_ms = 20'000, .directory = folder.path()}, 4);
+  const auto loader = make_shared_data_loader({.stream = "served",
+                                               .connect_timeout_ms = 20'000,
+                                               .on_producer_gone = OnProducerGone::error,
+                                               .directory = folder.path()},
+                                              4);
   std::optional<Example<>> kept;
   CHECK_THAT(refusal<ProducerGone>([&] {
                for (;;) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -31,16 +32,25 @@ class BatchFiller {
   void copy(BatchRecord& record, const Run& run);
   /// From any thread: copies a batch, from any memory, to host memory that the record owns.
   void copy_to_host(BatchRecord& record, const BatchContents& from);
+  /// Before any of these: what the batch has of the ring's fields.
+  void choose_fields(BatchRecord& record, const Run& run);
 
  private:
   void copy_some(BatchRecord& record, const Run& run, bool written);
+  void show_window(BatchRecord& record, const Run& run, bool written);
+  void copy_window(BatchRecord& record, const Run& run);
+  void copy_lap(std::byte* to, const FieldWindow& window, const Run& run,
+                const AxisRows& rows) const;
+  void copy_ids(std::byte* to, const Run& run, std::size_t samples) const;
   void copy_fields(BatchRecord& record, const Run& run, const std::vector<bool>& wanted);
   void copy_field(std::byte* to, std::size_t field, const Run& run) const;
+  void copy_rows(std::byte* to, std::size_t field, const Run& run, const AxisRows& rows) const;
   [[nodiscard]] std::byte* host_room(BatchRecord& record, std::uint64_t bytes) const;
   void name_stream(BatchRecord& record) const { record.streams.assign(1, cuda_stream_); }
 
   const MappedRing& ring_;
   void* cuda_stream_ = nullptr;
+  std::shared_ptr<const WindowFields> window_;  ///< of the last batch that had a window
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -30,6 +30,8 @@ BATCHCAST_INLINE BatchPool::FreshRecord BatchPool::take(std::shared_ptr<BatchPoo
   idle_.pop_back();
   record.owner = std::move(owner);
   record.run = run;
+  filler_.choose_fields(record, run);
+  record.rows_are_sound = ring_.axis_count() == 0 || ring_.find_rows(run, record.rows);
   record.uses = 1;
   record.copied = false;
   record.leased = false;
@@ -44,6 +46,7 @@ BATCHCAST_INLINE void BatchPool::add_record() {
   auto record = std::make_unique<BatchRecord>();
   record->data.resize(ring_.fields().size());
   record->strides.resize(ring_.fields().size());
+  record->rows.resize(ring_.axis_count());
   record->number = records_.size();
   if (ring_.delivery() != nullptr) record->streams.reserve(batch_pool::streams_at_first);
   idle_.reserve(records_.size() + 1);  // so that taking one back cannot throw
@@ -67,12 +70,13 @@ BATCHCAST_INLINE void BatchPool::leave_place_locked(BatchRecord& record) noexcep
 
 /// Gives back private pages that the batch showed, and that no other batch shows.
 BATCHCAST_INLINE void BatchPool::give_pages_back(const BatchRecord& record) noexcept {
-  if (!ring_.is_private(record.run)) return;
+  if (!ring_.is_private(record.run, record.rows)) return;
   left_private_ = true;
   for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
     shown_.clear();
     add_shown_locked(mapping, shown_);
-    ring_.writes().chunks()[mapping]->give_back(ring_.addresses_of(mapping, record.run), shown_);
+    ring_.writes().chunks()[mapping]->give_back(
+        ring_.addresses_of(mapping, record.run, record.rows), shown_);
   }
 }
 
@@ -124,10 +128,19 @@ BATCHCAST_INLINE Batch BatchPool::hand_out(FreshRecord fresh, const FieldTable& 
   contents.fields = &fields;
   contents.data = record.data.data();
   contents.strides = record.strides.data();
+  contents.axes = record.rows.data();
   contents.position = run.position;
   contents.size = run.size;
   contents.epoch = run.epoch;
   contents.padding = run.padding;
+  if (run.is_window()) {
+    const AxisRows& rows = record.rows[run.rows_axis];
+    contents.fields = &record.window->fields();
+    contents.size = run.window_runs;
+    contents.window_axis = static_cast<int>(run.rows_axis);
+    contents.samples = rows.offsets.size() - 1;
+    contents.row = run.first_row_in_sample;
+  }
   contents.writable = record.own;
   contents.keeps_writes = record.own || ring_.writes().keeps_writes();
   contents.placement = placement;
@@ -142,6 +155,7 @@ BATCHCAST_INLINE Batch BatchPool::copy_to_host(const BatchRecord& record,
   run.epoch = contents.epoch;
   run.padding = contents.padding;
   FreshRecord copy = take(record.owner, run, false);
+  copy->rows = record.rows;  // the ring's tables may have forgotten a batch that is kept
   filler_.copy_to_host(*copy, contents);
   return hand_out(std::move(copy), ring_.host_fields(), Placement());
 }
@@ -203,7 +217,9 @@ BATCHCAST_INLINE void BatchPool::add_shown(std::size_t mapping, std::vector<Addr
 BATCHCAST_INLINE void BatchPool::add_shown_locked(std::size_t mapping,
                                                   std::vector<AddressRange>& to) const {
   for (const auto& record : records_) {
-    if (record->in_place) to.push_back(ring_.addresses_of(mapping, record->run));
+    if (!record->in_place) continue;
+    const AddressRange shown = ring_.addresses_of(mapping, record->run, record->rows);
+    if (shown.begin != shown.end) to.push_back(shown);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/batch.hpp>
+#include <batchcast/consumer/window_fields.hpp>
 #include <batchcast/ring/reader.hpp>
 
 #include <atomic>
@@ -21,6 +22,9 @@ struct BatchRecord {
   std::shared_ptr<BatchPool> owner;  ///< with all that the batch needs; while it is out of the pool
   std::vector<std::byte*> data;      ///< of each field
   std::vector<std::uint64_t> strides;
+  std::vector<AxisRows> rows;                  ///< of each axis, as `run`
+  bool rows_are_sound = true;                  ///< what the ring's tables said of them can be
+  std::shared_ptr<const WindowFields> window;  ///< of a batch that a window cuts, else null
   std::vector<std::byte> copy;  ///< the memory of copies on the host that are not page-locked
   std::size_t number = 0;       ///< of the pool's: names the memory that a Delivery has for it
   std::vector<void*> streams;   ///< CUDA streams that read it, the consumer's own first

@@ -8,6 +8,7 @@
 #include <batchcast/consumer/delivery.hpp>
 #include <batchcast/consumer/kept_batches.hpp>
 #include <batchcast/consumer/mapped_ring.hpp>
+#include <batchcast/consumer/member_lock.hpp>
 #include <batchcast/consumer/membership.hpp>
 #include <batchcast/consumer/observer.hpp>
 #include <batchcast/consumer/pending.hpp>
@@ -51,18 +52,35 @@ class ConsumerCore final : private ReaderHost,
   [[nodiscard]] bool has_next_epoch();
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch() noexcept;
-  [[nodiscard]] bool move_to(std::uint64_t cursor);
+  [[nodiscard]] bool move_to(RowPlace cursor);
+  [[nodiscard]] std::optional<std::uint64_t> batches_of_epoch(std::uint64_t batch_size);
   void check() const { pool_.check(); }
-  /// Position after the last sample that was handed out.
-  [[nodiscard]] std::uint64_t cursor() const noexcept {
-    return pending_.run() != nullptr ? pending_.run()->batch_start : reader_.position();
+  /// Throws Forked in a forked child.
+  void check_process() const { process_.check(); }
+  /// The place after the last sample, or with a window the last row, that was handed out.
+  [[nodiscard]] RowPlace cursor() const noexcept {
+    return pending_.run() != nullptr ? pending_.run()->begin() : reader_.place();
   }
   void set_batch_size(std::uint64_t batch_size);
+  void set_budget(const Budget& budget, Oversize oversize);
+  void set_window(const Window& window);
+  /// Throw what the two above throw for these, beside that window or budget. Change nothing.
+  void check_budget(const Budget& budget, const Window& beside) const;
+  void check_window(const Window& window, const Budget& beside) const;
+  [[nodiscard]] const Window& window() const noexcept { return window_; }
+  [[nodiscard]] const Budget& budget() const noexcept { return budget_; }
+  [[nodiscard]] Oversize oversize() const noexcept { return oversize_; }
   void set_cuda_stream(void* stream) noexcept { filler_.set_cuda_stream(stream); }
   /// The Consumer is gone: what the trainer keeps becomes its own. Leaves as soon as no lease is
   /// held. Nothing in a forked child.
   void abandon() noexcept;
 
+  // ---- when the producer dies: see CoreHandover
+
+  /// That it rides, as the producer's life file says.
+  [[nodiscard]] MemberLock& member_lock() noexcept { return member_lock_; }
+
+  [[nodiscard]] const ConsumerOptions& options() const noexcept { return options_; }
   [[nodiscard]] const RingReader& reader() const noexcept { return reader_; }
   [[nodiscard]] ReaderStatus reader_status() const noexcept {
     return rank_ ? rank_->status() : reader_.status();
@@ -76,6 +94,8 @@ class ConsumerCore final : private ReaderHost,
   [[nodiscard]] double attach_seconds() const noexcept { return attach_seconds_; }
 
  private:
+  friend struct CoreHandover;
+
   ConsumerCore(const ConsumerOptions& options, std::unique_ptr<Delivery> delivery, Joined joined,
                std::uint64_t started_ns);
   static void destroy(ConsumerCore* core) noexcept;
@@ -85,6 +105,7 @@ class ConsumerCore final : private ReaderHost,
   [[nodiscard]] Membership::Loop begin_loop(int& timeout_ms, Membership::For reason);
   [[nodiscard]] std::optional<Batch> look_ahead(std::uint64_t batch_size, int timeout_ms);
   [[nodiscard]] bool fill(BatchRecord& record, const Run& run);
+  [[nodiscard]] bool are_rows_sound(const BatchRecord& record, const Run& run) const;
   [[nodiscard]] bool fill_with_copies(BatchRecord& record, const Run& run);
   void note_first_batch(const Run& run);
   void tell_first_write(const Run& run);
@@ -92,6 +113,11 @@ class ConsumerCore final : private ReaderHost,
   void give_pending_back() noexcept;
   void check_takes_part() const;
   void check_batch_size(std::uint64_t batch_size) const;
+  [[nodiscard]] RowWindow rows_of(const Window& window, const Budget& beside) const;
+  [[nodiscard]] RowBudget rows_of(const Budget& budget, const Window& beside) const;
+  void take_budget(const Budget& budget, Oversize oversize);
+  void take_window(const Window& window);
+  [[nodiscard]] std::uint64_t most_samples(std::uint64_t batch_size) const noexcept;
   [[nodiscard]] std::shared_ptr<BatchPool> pool() { return {shared_from_this(), &pool_}; }
 
   // What the reader and the rank ask.
@@ -111,6 +137,7 @@ class ConsumerCore final : private ReaderHost,
   const std::uint64_t started_ns_;
   const std::string name_;
   AttachedProcess process_;
+  MemberLock member_lock_;
   ProducerLink link_;
   MappedRing ring_;
   RingReader reader_;
@@ -124,6 +151,9 @@ class ConsumerCore final : private ReaderHost,
   std::string notes_;
   double attach_seconds_ = 0;  ///< until the first batch
   Pending pending_;
+  Budget budget_;
+  Oversize oversize_ = Oversize::error;
+  Window window_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -4,13 +4,17 @@
 
 #include <batchcast/consumer/consumer_core.hpp>
 
+#include <batchcast/consumer/core_handover.hpp>
+#include <batchcast/consumer/option_checks.hpp>
 #include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/process_end.hpp>
 #include <batchcast/ring/capacity.hpp>
+#include <batchcast/ring/row_refusal.hpp>
 #include <batchcast/ring/spinner.hpp>
 #include <batchcast/ring/stream_over.hpp>
 
@@ -27,56 +31,28 @@ inline ConsumerOptions with_placement(ConsumerOptions options) {
   return options;
 }
 
-inline RingReader::Options reader_options(const ConsumerOptions& options) {
+inline RingReader::Options reader_options(const ConsumerOptions& options, const MappedRing& ring) {
   RingReader::Options reader;
   reader.pace = options.pace;
   reader.tail = options.tail;
   reader.share = options.group.rank;
   reader.shares = std::max(options.group.world, 1U);
   reader.on_miss = options.on_miss;
+  reader.axes = ring.axes();
+  reader.rides = CoreHandover::rides(options, ring.board());
+  if (options.join == Join::at) reader.row = options.cursor_row;
   reader.spin_ns = spin_ns_of(options.spin_us);
   reader.stream = options.stream;
   if (!options.placement.is_host()) reader.memory_option = "--device-memory";
   return reader;
 }
 
-inline void check_group(const ConsumerOptions& options) {
-  const Group& group = options.group;
-  const std::string rank = text("batchcast: rank {} of {}", group.rank, group.world);
-  if (group.world == 0) {
-    if (group.name.empty() && group.rank == 0) return;
-    throw InvalidArgument(
-        text("{} in group `{}`: a group has a world of at least one rank.", rank, group.name));
-  }
-  if (group.name.empty()) throw InvalidArgument(text("{}: its group has no name.", rank));
-  if (group.name.size() > limits::consumer_name_bytes_max) {
-    throw InvalidArgument(text("batchcast: the name of group `{}` takes more than {} bytes.",
-                               group.name, limits::consumer_name_bytes_max));
-  }
-  check_consumer_name(group.name);
-  if (group.rank >= group.world) {
-    throw InvalidArgument(text("{} in group `{}`: ranks are counted from 0.", rank, group.name));
-  }
-  if (options.pace != Pace::lockstep || options.between_epochs != BetweenEpochs::hold ||
-      options.observes) {
-    throw InvalidArgument(
-        text("batchcast: group `{}` is to have pace `free`, between_epochs `let_go` or an "
-             "observer. The ranks of a group get parts of the same batches, so all take part in "
-             "lockstep and hold their places.",
-             group.name));
-  }
-}
-
-inline void check_cursor(const ConsumerOptions& options) {
-  if (options.cursor == 0 || options.join == Join::at) return;
-  throw InvalidArgument(
-      text("batchcast: cursor is {}, which says where join `at` begins; with join `{}` it has no "
-           "meaning.",
-           options.cursor, name_of(options.join)));
-}
-
-[[noreturn]] inline void throw_no_samples() {
-  throw InvalidArgument("batchcast: batch_size is 0. A batch has at least one sample.");
+/// What a consumer asks for at most, in samples.
+inline std::uint64_t samples_max(std::uint64_t batch_size, const Budget& budget,
+                                 std::uint64_t capacity, std::uint32_t world) noexcept {
+  const bool is_default = batch_size == ConsumerOptions().batch_size;
+  const std::uint64_t most = std::max<std::uint64_t>(1, capacity / std::max(world, 1U));
+  return budget.is_set() && is_default ? most : batch_size;
 }
 
 }  // namespace consumer_core
@@ -159,6 +135,7 @@ BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeo
     run = *left;
     return Next::batch;
   }
+  batch_size = most_samples(batch_size);
   const Next next = rank_ ? rank_->next(batch_size, timeout_ms, run, room)
                           : reader_.next(batch_size, timeout_ms, run, room);
   if (next == Next::batch && options_.pace == Pace::lockstep) pending_.keep_run(run);
@@ -167,19 +144,32 @@ BATCHCAST_INLINE Next ConsumerCore::next_run(std::uint64_t batch_size, int timeo
 
 /// False if the producer wrote over the run before its copy was whole.
 BATCHCAST_INLINE bool ConsumerCore::fill(BatchRecord& record, const Run& run) {
+  if (!are_rows_sound(record, run)) return false;
   const std::uint32_t word = ring_.writes().word();
   const bool written = (word & private_word::written) != 0;
   if (written && ring_.writes().note_first_write()) tell_first_write(run);
-  const bool is_padded = run.padding != 0;
-  const bool is_private = written || (word != 0 && ring_.is_private(run));
-  if (is_private || is_padded) pool_.leave_place(record);
-  if (is_private && !written) kept_.admit_copy(record, run);
-  record.own = ring_.copies() || is_padded || (is_private && !ring_.on_device());
+  const bool goes_round = run.goes_round();
+  const bool is_private = written || (word != 0 && ring_.is_private(run, record.rows));
+  if (is_private || goes_round) pool_.leave_place(record);
+  if (is_private && !written) kept_.admit_copy(record);
+  record.own = ring_.copies() || goes_round || (is_private && !ring_.on_device());
   if (record.own) return fill_with_copies(record, run);
   record.leased = true;
   ring_.writes().note_shown();
   filler_.show(record, run, written);
   return true;
+}
+
+/// False where the producer wrote over a run that was to be copied.
+BATCHCAST_INLINE bool ConsumerCore::are_rows_sound(const BatchRecord& record,
+                                                   const Run& run) const {
+  if (record.rows_are_sound) return true;
+  if (options_.pace == Pace::free && !reader_.still_held(run)) return false;
+  check();
+  throw Refused(
+      text("batchcast: the producer of stream `{}` says of the samples from position {} on that "
+           "they have rows which cannot be.",
+           options_.stream, run.position));
 }
 
 BATCHCAST_INLINE bool ConsumerCore::fill_with_copies(BatchRecord& record, const Run& run) {
@@ -237,6 +227,7 @@ BATCHCAST_INLINE std::optional<Batch> ConsumerCore::peek(std::uint64_t batch_siz
 
 BATCHCAST_INLINE std::optional<Batch> ConsumerCore::look_ahead(std::uint64_t batch_size,
                                                                int timeout_ms) {
+  batch_size = most_samples(batch_size);
   for (;;) {
     Run run;
     if (const Run* const left = pending_.run()) {
@@ -246,6 +237,7 @@ BATCHCAST_INLINE std::optional<Batch> ConsumerCore::look_ahead(std::uint64_t bat
       return std::nullopt;
     }
     BatchPool::FreshRecord record = pool_.take(pool(), run, false);
+    if (!are_rows_sound(*record, run)) continue;
     filler_.copy(*record, run);
     if (ring_.on_device()) ring_.delivery()->wait_for_copies();
     check();  // what was copied after an eviction is not what was published
@@ -298,13 +290,16 @@ BATCHCAST_INLINE void ConsumerCore::give_pending_back() noexcept {
   if (reader_.give_back(lease)) membership_.leases_are_back();
 }
 
-BATCHCAST_INLINE bool ConsumerCore::move_to(std::uint64_t cursor) {
+BATCHCAST_INLINE bool ConsumerCore::move_to(RowPlace cursor) {
   process_.check();
   check_takes_part();
   pending_.throw_interruption();
   const bool holds_its_place =
       options_.group.world == 0 && options_.between_epochs == BetweenEpochs::hold;
   if (!holds_its_place || ring_.on_device() || pending_.run() != nullptr) return false;
+  if (std::max(cursor.position, cursor.row) >= limits::position_max) {
+    return false;  // attaching with it says what is wrong
+  }
   kept_.make_all_own();
   if (!reader_.idle()) return false;
   if (reader_.revoked()) return false;
@@ -343,8 +338,116 @@ BATCHCAST_INLINE void ConsumerCore::set_batch_size(std::uint64_t batch_size) {
   ordered::set(ring_.desk().batch_size, static_cast<std::uint32_t>(batch_size));
 }
 
+BATCHCAST_INLINE std::uint64_t ConsumerCore::most_samples(std::uint64_t batch_size) const noexcept {
+  if (!budget_.is_set()) return batch_size;
+  return consumer_core::samples_max(batch_size, budget_, board().head().capacity,
+                                    options_.group.world);
+}
+
+BATCHCAST_INLINE std::optional<std::uint64_t> ConsumerCore::batches_of_epoch(
+    std::uint64_t batch_size) {
+  process_.check();
+  check_takes_part();
+  const std::uint32_t world = std::max(options_.group.world, 1U);
+  if (window_.is_set() || budget_.is_set()) {
+    CountBatches request;
+    request.epoch = reader_.epoch();
+    request.batch_size = most_samples(batch_size);
+    request.budget = budget_;
+    request.oversize = oversize_;
+    request.world = world;
+    request.window = window_;
+    request.tail = options_.tail;
+    return membership_.count_batches(request);
+  }
+  const std::uint64_t samples = board().head().samples_per_epoch;
+  if (samples == 0) return std::nullopt;
+  const std::uint64_t whole = batch_size * world;
+  const std::uint64_t rest = samples % whole;
+  const bool has_short_one =
+      options_.tail == Tail::keep ? rest >= world : options_.tail == Tail::pad && rest != 0;
+  return samples / whole + (has_short_one ? 1 : 0);
+}
+
+BATCHCAST_INLINE void ConsumerCore::set_budget(const Budget& budget, Oversize oversize) {
+  if (options_.group.world != 0 && (budget != budget_ || oversize != oversize_)) {
+    throw InvalidArgument(
+        text("batchcast: rank {} of group `{}` has the budget that all its ranks have, and cannot "
+             "change that alone.",
+             options_.group.rank, options_.group.name));
+  }
+  take_budget(budget, oversize);
+}
+
+BATCHCAST_INLINE void ConsumerCore::set_window(const Window& window) {
+  if (options_.group.world != 0 && window != window_) {
+    throw InvalidArgument(
+        text("batchcast: rank {} of group `{}` has the window that all its ranks have, and cannot "
+             "change that alone.",
+             options_.group.rank, options_.group.name));
+  }
+  take_window(window);
+}
+
+BATCHCAST_INLINE void ConsumerCore::check_budget(const Budget& budget, const Window& beside) const {
+  static_cast<void>(rows_of(budget, beside));
+}
+
+BATCHCAST_INLINE void ConsumerCore::check_window(const Window& window, const Budget& beside) const {
+  static_cast<void>(rows_of(window, beside));
+}
+
+BATCHCAST_INLINE RowWindow ConsumerCore::rows_of(const Window& window, const Budget& beside) const {
+  if (!window.is_set()) return {};
+  ConsumerOptions checked = options_;
+  checked.window = window;
+  checked.budget = beside;
+  option_checks::check_window(checked);
+  const RowWindow rows{ring_.fields().axis_of(window.axis), window.rows, window.runs, window.extra};
+  const std::uint64_t world = std::max(options_.group.world, 1U);
+  if (const auto why = why_no_window(window, world, board().axis(rows.axis).rows)) {
+    throw RingTooSmall(text("batchcast: stream `{}`: {}.", options_.stream, *why));
+  }
+  return rows;
+}
+
+BATCHCAST_INLINE void ConsumerCore::take_window(const Window& window) {
+  const RowWindow rows = rows_of(window, budget_);
+  window_ = window;
+  reader_.set_window(rows);
+}
+
+/// With the oversize that a budget has where none is named.
+BATCHCAST_INLINE RowBudget ConsumerCore::rows_of(const Budget& budget, const Window& beside) const {
+  if (!budget.is_set()) return {};
+  ConsumerOptions checked = options_;
+  checked.budget = budget;
+  checked.window = beside;
+  option_checks::check_budget(checked);
+  option_checks::check_window(checked);
+  const std::size_t axis = ring_.fields().axis_of(budget.axis);
+  const std::uint64_t rows = board().axis(axis).rows;
+  const std::uint64_t world = std::max(options_.group.world, 1U);
+  if (budget.rows > rows / world) {
+    throw RingTooSmall(
+        text("batchcast: a budget of {} rows{} does not fit into the ring of stream `{}`, which "
+             "has {} on the axis `{}`. Serve it with --rows {}={}, or ask for less.",
+             budget.rows, world == 1 ? "" : text(" for each of {} ranks", world), options_.stream,
+             rows, budget.axis, budget.axis, budget.rows * world));
+  }
+  return {axis, budget.rows};
+}
+
+BATCHCAST_INLINE void ConsumerCore::take_budget(const Budget& budget, Oversize oversize) {
+  RowBudget rows = rows_of(budget, window_);
+  if (budget.is_set()) rows.oversize = oversize;
+  budget_ = budget;
+  oversize_ = oversize;
+  reader_.set_budget(rows);
+}
+
 BATCHCAST_INLINE void ConsumerCore::check_batch_size(std::uint64_t batch_size) const {
-  if (batch_size == 0) consumer_core::throw_no_samples();
+  if (batch_size == 0) option_checks::throw_no_samples();
   const std::uint64_t capacity = board().head().capacity;
   if (batch_size <= capacity) return;
   const bool on_device = ring_.on_device();
@@ -370,9 +473,12 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> ConsumerCore::attach(
     const ConsumerOptions& options, const Deadline& group_deadline) {
   check_stream_name(options.stream);
   check_consumer_name(options.name);
-  consumer_core::check_group(options);
-  consumer_core::check_cursor(options);
-  if (options.batch_size == 0) consumer_core::throw_no_samples();
+  option_checks::check_group(options);
+  option_checks::check_cursor(options);
+  option_checks::check_budget(options);
+  option_checks::check_window(options);
+  option_checks::check_one_size(options);
+  if (options.batch_size == 0) option_checks::throw_no_samples();
   const std::uint64_t started_ns = now_ns();
   const Deadline deadline(options.connect_timeout_ms);
   const ConsumerOptions placed = consumer_core::with_placement(options);
@@ -390,11 +496,12 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
       started_ns_(started_ns),
       name_(joined.welcome.name),
       process_(options.stream),
+      member_lock_(std::move(joined.member_lock)),
       link_(process_, std::move(joined.door)),
       ring_(options_, process_, std::move(delivery), joined.welcome, joined.descriptors),
       reader_(ring_.board(), ring_.desk(), ring_.sample_ids(), *this,
-              consumer_core::reader_options(options_)),
-      membership_(options_, link_, ring_.board(), reader_),
+              consumer_core::reader_options(options_, ring_)),
+      membership_(options_, link_, ring_.board(), reader_, joined.in_loop),
       filler_(ring_),
       pool_(ring_, reader_, membership_, filler_, process_),
       kept_(options_, name_, ring_, reader_, link_, pool_),
@@ -405,6 +512,8 @@ BATCHCAST_INLINE ConsumerCore::ConsumerCore(const ConsumerOptions& options,
     RankHost& host = *this;
     rank_.emplace(reader_, ring_.board(), ring_.desk(), host, options_.group);
   }
+  take_budget(options_.budget, options_.oversize);
+  take_window(options_.window);
   for (const std::string& note : joined.welcome.notes) {
     notes_ += notes_.empty() ? "" : "; ";
     notes_ += note;
@@ -428,7 +537,7 @@ BATCHCAST_INLINE void ConsumerCore::while_waiting() {
 BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexcept {
   constexpr int patience_ms = 1'000;  // with a producer that does not read
   pending_.tell({.epoch = epoch.epoch,
-                 .position = epoch.position,
+                 .place = epoch.place,
                  .early = epoch.early,
                  .known = epoch.known,
                  .count = epoch.receipt.count,

@@ -9,14 +9,18 @@
 #include <batchcast/consumer/batch_filler.ipp>
 #include <batchcast/consumer/batch_pool.ipp>
 #include <batchcast/consumer/consumer_core.ipp>
+#include <batchcast/consumer/core_handover.ipp>
 #include <batchcast/consumer/delivery.ipp>
 #include <batchcast/consumer/kept_batches.ipp>
 #include <batchcast/consumer/mapped_ring.ipp>
+#include <batchcast/consumer/member_lock.ipp>
 #include <batchcast/consumer/membership.ipp>
 #include <batchcast/consumer/observer.ipp>
 #include <batchcast/consumer/private_writes.ipp>
 #include <batchcast/consumer/producer_link.ipp>
+#include <batchcast/consumer/rider.ipp>
 #include <batchcast/consumer/stream_joiner.ipp>
+#include <batchcast/consumer/successor_search.ipp>
 #include <batchcast/consumer/wait_report.ipp>
 #include <batchcast/core/cgroup.ipp>
 #include <batchcast/core/file_descriptor.ipp>
@@ -51,6 +55,7 @@
 #include <batchcast/ring/group_state.ipp>
 #include <batchcast/ring/lease_room.ipp>
 #include <batchcast/ring/lease_table.ipp>
+#include <batchcast/ring/look_ahead.ipp>
 #include <batchcast/ring/mapping.ipp>
 #include <batchcast/ring/memory.ipp>
 #include <batchcast/ring/memory_left.ipp>
@@ -59,6 +64,10 @@
 #include <batchcast/ring/rank_reader.ipp>
 #include <batchcast/ring/read_cursor.ipp>
 #include <batchcast/ring/reader.ipp>
+#include <batchcast/ring/reader_handover.ipp>
+#include <batchcast/ring/row_cut.ipp>
+#include <batchcast/ring/row_reading.ipp>
 #include <batchcast/ring/spinner.ipp>
 #include <batchcast/ring/stream_over.ipp>
 #include <batchcast/ring/window.ipp>
+#include <batchcast/ring/window_cut.ipp>

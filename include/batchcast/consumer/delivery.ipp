@@ -17,7 +17,7 @@ namespace batchcast::inline v0_1::detail {
 namespace delivery {
 
 /// `needs_it`: which option of a consumer.
-inline const GpuCode& code_for_gpus(const std::string& needs_it) {
+[[gnu::visibility("hidden")]] inline const GpuCode& code_for_gpus(const std::string& needs_it) {
   if (const GpuCode* code = brought_gpu.load(std::memory_order_acquire)) return *code;
   throw InvalidArgument(
       text("batchcast: {} needs code for GPUs, which this program was built without. Add `#include "

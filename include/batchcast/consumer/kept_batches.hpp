@@ -36,17 +36,23 @@ class KeptBatches {
   [[nodiscard]] bool make_oldest_own() noexcept;
   /// That run has to be copied, since its place is private. Throws RingTooSmall where as much is
   /// copied as may be.
-  void admit_copy(BatchRecord& record, const Run& run);
+  void admit_copy(BatchRecord& record);
   /// Call it before a batch is shown: shows the ring again where nothing private is.
   void show_ring_again();
+  /// The producer is dead, and its ring is drained: all batches become the trainer's, and the
+  /// ring's memory goes. Board and desk stay. Where batches cannot become its own, the ring stays
+  /// as well.
+  void outlive_ring() noexcept;
   /// The consumer has left: gives back all but what the batches show that are out.
   void reserve_rest() noexcept;
 
  private:
   [[nodiscard]] bool is_wanted() const noexcept;
+  void keep_all() noexcept;
+  [[nodiscard]] std::vector<AddressRange> shown_of(std::size_t mapping);
   [[nodiscard]] bool try_oldest();
   [[nodiscard]] bool make_own(BatchRecord& record);
-  [[nodiscard]] std::uint64_t bytes_of(const Run& run) const noexcept;
+  [[nodiscard]] std::uint64_t bytes_of(const BatchRecord& record) const noexcept;
   [[nodiscard]] bool has_room_for(std::uint64_t bytes, std::uint64_t besides) const;
   void warn_once() noexcept;
 

@@ -19,12 +19,16 @@ namespace batchcast::inline v0_1::detail {
 
 BATCHCAST_INLINE void KeptBatches::make_all_own() noexcept {
   if (!is_wanted()) return;
+  keep_all();
+  warn_once();
+}
+
+BATCHCAST_INLINE void KeptBatches::keep_all() noexcept {
   try {
     while (try_oldest()) continue;
   } catch (const std::exception&) {
     // There is no memory for the list of what is shown: the others keep their leases.
   }
-  warn_once();
 }
 
 BATCHCAST_INLINE bool KeptBatches::make_oldest_own() noexcept {
@@ -53,14 +57,14 @@ BATCHCAST_INLINE bool KeptBatches::try_oldest() {
 }
 
 BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
-  const std::uint64_t bytes = bytes_of(record.run);
+  const std::uint64_t bytes = bytes_of(record);
   if (!has_room_for(bytes, pool_.kept().bytes)) return false;
   std::vector<AddressRange> live;
   for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
     live.clear();
     pool_.add_shown(mapping, live);
     PrivateChunks& chunks = *ring_.writes().chunks()[mapping];
-    if (chunks.keep(ring_.addresses_of(mapping, record.run), live)) continue;
+    if (chunks.keep(ring_.addresses_of(mapping, record.run, record.rows), live)) continue;
     pool_.look_for_private();
     return false;
   }
@@ -69,8 +73,8 @@ BATCHCAST_INLINE bool KeptBatches::make_own(BatchRecord& record) {
   return true;
 }
 
-BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& run) {
-  const std::uint64_t bytes = bytes_of(run);
+BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record) {
+  const std::uint64_t bytes = bytes_of(record);
   // A trainer that keeps one batch continues, for batches of any size: Python has the last one
   // while the next is made.
   const BatchPool::Kept kept = pool_.kept();
@@ -87,10 +91,10 @@ BATCHCAST_INLINE void KeptBatches::admit_copy(BatchRecord& record, const Run& ru
   if (kept.copies > 1) warn_once();
 }
 
-BATCHCAST_INLINE std::uint64_t KeptBatches::bytes_of(const Run& run) const noexcept {
+BATCHCAST_INLINE std::uint64_t KeptBatches::bytes_of(const BatchRecord& record) const noexcept {
   std::uint64_t bytes = 0;
   for (std::size_t mapping = 0; mapping < ring_.mappings(); ++mapping) {
-    const AddressRange shown = ring_.addresses_of(mapping, run);
+    const AddressRange shown = ring_.addresses_of(mapping, record.run, record.rows);
     bytes += shown.end - shown.begin;
   }
   return bytes;
@@ -103,7 +107,8 @@ BATCHCAST_INLINE bool KeptBatches::has_room_for(std::uint64_t bytes, std::uint64
 BATCHCAST_INLINE void KeptBatches::warn_once() noexcept {
   if (warned_) return;
   const BatchPool::Kept kept = pool_.kept();
-  if (kept.batches < 2) return;
+  // Two are no sign: loops that fetch ahead, such as Accelerate's, have one and ask for the next.
+  if (kept.batches <= 2) return;
   warned_ = true;
   try {
     report(
@@ -128,15 +133,28 @@ BATCHCAST_INLINE void KeptBatches::reserve_rest() noexcept {
   if (!ring_.writes().possible() || ring_.delivery() != nullptr || process_ends()) return;
   if (!reader_.idle() || !pool_.has_batches_out()) return;
   try {
-    ring_.reserve([this](std::size_t mapping) {
-      std::vector<AddressRange> live;
-      pool_.add_shown(mapping, live);
-      return live;
-    });
+    ring_.reserve([this](std::size_t mapping) { return shown_of(mapping); });
   } catch (const std::exception&) {
     // There is no memory for that list: what is still there goes with the last batch.
   }
   link_.close();
+}
+
+BATCHCAST_INLINE void KeptBatches::outlive_ring() noexcept {
+  if (ring_.delivery() != nullptr || process_ends()) return;
+  if (ring_.writes().possible()) keep_all();
+  if (!reader_.idle()) return;
+  try {
+    ring_.reserve_fields([this](std::size_t mapping) { return shown_of(mapping); });
+  } catch (const std::exception&) {
+    // As above.
+  }
+}
+
+BATCHCAST_INLINE std::vector<AddressRange> KeptBatches::shown_of(std::size_t mapping) {
+  std::vector<AddressRange> live;
+  pool_.add_shown(mapping, live);
+  return live;
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/batch.hpp>
 #include <batchcast/consumer/attached_process.hpp>
 #include <batchcast/consumer/delivery.hpp>
 #include <batchcast/consumer/private_writes.hpp>
@@ -13,12 +14,14 @@
 #include <batchcast/ring/layout.hpp>
 #include <batchcast/ring/memory.hpp>
 #include <batchcast/ring/reader.hpp>
+#include <batchcast/ring/row_table.hpp>
 #include <batchcast/ring/window.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -54,6 +57,12 @@ class MappedRing {
   [[nodiscard]] SampleIds sample_ids() const noexcept {
     return {shown_.back(), windows_.back(), writes_.flag()};
   }
+  /// The stream's axes, for its reader.
+  [[nodiscard]] std::vector<ReaderAxis> axes() const;
+  [[nodiscard]] std::size_t axis_count() const noexcept { return tables_.size(); }
+  /// The rows of a run's samples, one entry an axis. False where the tables contradict themselves,
+  /// as they may where the producer overwrites them. Then there are none.
+  [[nodiscard]] bool find_rows(const Run& run, std::vector<AxisRows>& to) const;
   /// Whether that part of a field is not contiguous, or not page-locked as a whole, and has to be
   /// copied.
   [[nodiscard]] bool has_gap(std::size_t field, std::uint64_t position,
@@ -81,10 +90,11 @@ class MappedRing {
   [[nodiscard]] std::size_t mappings() const noexcept { return mappings_.size(); }
   /// The bytes of all these, counted once.
   [[nodiscard]] std::uint64_t mapped_bytes() const noexcept;
-  /// Where a mapping shows that run.
-  [[nodiscard]] AddressRange addresses_of(std::size_t mapping, const Run& run) const noexcept;
+  /// Where a mapping shows that run, whose rows are these; an empty range where it has none there.
+  [[nodiscard]] AddressRange addresses_of(std::size_t mapping, const Run& run,
+                                          const std::vector<AxisRows>& rows) const noexcept;
   /// Whether that run would be shown from memory that is private.
-  [[nodiscard]] bool is_private(const Run& run) const noexcept;
+  [[nodiscard]] bool is_private(const Run& run, const std::vector<AxisRows>& rows) const noexcept;
   /// Shows the ring again where a mapping's private chunks hold nothing of `live`. Returns how many
   /// chunks are still private.
   [[nodiscard]] std::uint64_t show_ring_again(std::size_t mapping,
@@ -93,19 +103,34 @@ class MappedRing {
   /// all that is shared; the addresses stay this object's.
   template <class Live>
   void reserve(Live&& live) {
-    populator_.reset();
-    for (std::size_t i = 0; i < mappings_.size(); ++i) writes_.chunks()[i]->reserve(live(i));
-    writes_.end();
+    reserve_fields(std::forward<Live>(live));
     reserve_control();
+  }
+  /// The same, but board and desk stay.
+  template <class Live>
+  void reserve_fields(Live&& live) {
+    populator_.reset();
+    for (std::size_t i = 0; i < mappings_.size(); ++i) {
+      if (i < writes_.chunks().size()) {
+        writes_.chunks()[i]->reserve(live(i));
+      } else {
+        reserve_mapping(mappings_[i]);
+      }
+    }
+    writes_.end();
   }
 
  private:
+  [[nodiscard]] bool find_window_rows(const Run& run, std::vector<AxisRows>& to) const;
   void check_offer(const Welcome& welcome, std::size_t descriptors) const;
   void map_control(const Welcome& welcome, std::vector<FileDescriptor>& descriptors);
   void map_fields(Welcome& welcome, std::vector<FileDescriptor>& descriptors);
   void map_on_host(std::size_t index, FileDescriptor descriptor);
   void map_on_device(std::size_t index, const Welcome& welcome, FileDescriptor descriptor);
+  void map_tables(const Welcome& welcome, std::vector<FileDescriptor>& descriptors,
+                  std::size_t next);
   void populate(const std::vector<DoubleMapping>& mappings, std::uint64_t position);
+  static void reserve_mapping(const DoubleMapping& mapping) noexcept;
   void reserve_control() noexcept;
 
   const ConsumerOptions& options_;
@@ -117,6 +142,8 @@ class MappedRing {
   Schema schema_;
   FieldTable fields_;
   FieldTable host_fields_;
+  std::vector<Mapping> table_mappings_;  ///< of the axes; the trainer gets no pointer into these
+  std::vector<RowTable> tables_;
   std::vector<FieldWindow> shown_;
   std::vector<FieldWindow> windows_;
   std::vector<bool> mapped_once_;  ///< windows that cross the end are not contiguous there

@@ -130,7 +130,9 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
   Schema all = schema_;
   all.push_back({std::string(sample_id_name), DType::u64, {}});
   const BoardView view = board();
-  if (all.size() != view.head().field_count || all.size() != welcome.segment_bytes.size()) {
+  const std::vector<std::string> axes = axes_of(schema_);
+  if (all.size() != view.head().field_count || axes.size() != view.axis_count() ||
+      all.size() + axes.size() != welcome.segment_bytes.size() || (!axes.empty() && on_device())) {
     throw Refused(
         text("batchcast: the schema of stream `{}` does not fit its fields.", options_.stream));
   }
@@ -148,6 +150,7 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
         mapped_ring::is_cuda_ipc(welcome, i) ? FileDescriptor() : std::move(descriptors[next++]);
     infos.push_back({all[i], all[i].element_count(), entry.sample_bytes, entry.stride_bytes});
     infos.back().on_device = !mapped_ring::is_memfd(welcome, i);
+    infos.back().axis = static_cast<int>(entry.axis) - 1;
     shown_.push_back({nullptr, entry.capacity, entry.stride_bytes, entry.sample_bytes});
     windows_.push_back(shown_.back());
     mapped_once_.push_back(false);
@@ -157,6 +160,7 @@ BATCHCAST_INLINE void MappedRing::map_fields(Welcome& welcome,
       map_on_host(i, std::move(descriptor));
     }
   }
+  map_tables(welcome, descriptors, next);
   fields_ = FieldTable(infos);
   for (FieldInfo& info : infos) info.on_device = false;
   host_fields_ = FieldTable(std::move(infos));
@@ -209,6 +213,117 @@ BATCHCAST_INLINE void MappedRing::map_on_device(std::size_t index, const Welcome
   mapped_once_[index] = !mapped.twice;
 }
 
+/// The tables of the axes come after the fields.
+BATCHCAST_INLINE void MappedRing::map_tables(const Welcome& welcome,
+                                             std::vector<FileDescriptor>& descriptors,
+                                             std::size_t next) {
+  const BoardView view = board();
+  for (std::size_t i = 0; i < view.axis_count(); ++i) {
+    const AxisEntry& axis = view.axis(i);
+    if (welcome.segment_bytes[view.head().field_count + i] != axis.table_bytes) {
+      mapped_ring::refuse(options_.stream, "offers a table of another size than its axis has.");
+    }
+    const Segment segment = Segment::adopt("rows", std::move(descriptors[next++]), axis.table_bytes,
+                                           Seals::shrink | Seals::grow | Seals::future_write);
+    table_mappings_.emplace_back(segment, MapMode::read_only);
+    tables_.emplace_back(reinterpret_cast<const RowEntry*>(table_mappings_.back().data()),
+                         axis.table_capacity, axis.rows);
+  }
+}
+
+BATCHCAST_INLINE std::vector<ReaderAxis> MappedRing::axes() const {
+  std::vector<ReaderAxis> axes;
+  for (const RowTable& table : tables_) axes.push_back({table, {}, 0});
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    if (fields_[i].axis < 0) continue;
+    ReaderAxis& axis = axes[static_cast<std::size_t>(fields_[i].axis)];
+    axis.name = fields_[i].spec.axis;
+    axis.row_bytes += fields_[i].sample_bytes;
+  }
+  return axes;
+}
+
+/// Of a batch that a window cuts: the rows that it shows, and where its samples begin among those
+/// that are its own.
+BATCHCAST_INLINE bool MappedRing::find_window_rows(const Run& run,
+                                                   std::vector<AxisRows>& to) const {
+  for (AxisRows& other : to) {
+    other.first = other.rows = other.first_of_batch = 0;
+    other.offsets.assign(1, 0);
+  }
+  AxisRows& mine = to[run.rows_axis];
+  const RowTable& table = tables_[run.rows_axis];
+  const std::uint64_t total = run.rows_in_all();
+  // With padding, rows begin again behind the epoch's last sample, even if that one has none.
+  const std::uint64_t end =
+      run.padding == 0 ? run.position + run.size : run.batch_start + run.batch_size;
+  const auto unsound = [&mine] {
+    mine.offsets.assign(1, 0);
+    return false;
+  };
+  std::uint64_t position = run.position;
+  std::uint64_t row = run.first_row;
+  for (std::uint64_t done = 0; done < total;) {
+    const RowRange sample = table.at(position++);
+    const bool is_sound =
+        sample.rows <= table.arena() && sample.first <= row && sample.end() >= row &&
+        (done == 0 || sample.first == row || (run.padding != 0 && row == run.lap_row));
+    if (!is_sound) return unsound();
+    done += std::min(sample.end() - row, total - done);
+    mine.offsets.push_back(static_cast<std::int64_t>(done));
+    row = sample.end();
+    if (position != end || done == total) continue;
+    if (run.padding == 0 || row != run.lap_row + run.lap_rows) return unsound();
+    row = run.lap_row;
+    position = run.batch_start;
+  }
+  mine.first = run.first_row;
+  mine.rows = total + run.window_extra;
+  return true;
+}
+
+BATCHCAST_INLINE bool MappedRing::find_rows(const Run& run, std::vector<AxisRows>& to) const {
+  if (run.is_window()) return find_window_rows(run, to);
+  const std::uint64_t end = run.batch_start + run.batch_size;
+  for (std::size_t i = 0; i < tables_.size(); ++i) {
+    const RowTable& table = tables_[i];
+    AxisRows& mine = to[i];
+    mine.offsets.resize(run.size + 1);
+    mine.offsets[0] = 0;
+    std::uint64_t index = table.index_of(run.position);
+    std::uint64_t total = 0;
+    std::uint64_t lap = 0;  // rows that follow each other in the ring
+    std::uint64_t next = table.at(run.position).first;
+    mine.first = next;
+    mine.first_of_batch = run.padding == 0 ? next : table.at(run.batch_start).first;
+    for (std::uint64_t sample = 0, position = run.position; sample < run.size; ++sample) {
+      if (run.padding != 0 && position++ == end) {
+        position = run.batch_start + 1;
+        index = table.index_of(run.batch_start);
+        next = mine.first_of_batch;
+        lap = 0;
+      }
+      const RowRange rows = table.take(index);
+      const bool is_sound =
+          rows.first == next && rows.rows <= table.arena() && lap + rows.rows <= table.arena();
+      if (!is_sound) {
+        for (AxisRows& none : to) none = {0, 0, 0, std::vector<std::int64_t>(run.size + 1)};
+        return false;
+      }
+      next = rows.end();
+      total += rows.rows;
+      lap += rows.rows;
+      mine.offsets[sample + 1] = static_cast<std::int64_t>(total);
+    }
+    if (run.rows_max != 0 && run.rows_axis == i && total > run.rows_max) {
+      total = run.rows_max;
+      mine.offsets.back() = static_cast<std::int64_t>(total);
+    }
+    mine.rows = total;
+  }
+  return true;
+}
+
 BATCHCAST_INLINE bool MappedRing::has_gap(std::size_t field, std::uint64_t position,
                                           std::uint64_t samples) const {
   const FieldWindow& window = shown_[field];
@@ -224,16 +339,24 @@ BATCHCAST_INLINE std::uint64_t MappedRing::mapped_bytes() const noexcept {
   return bytes;
 }
 
-BATCHCAST_INLINE AddressRange MappedRing::addresses_of(std::size_t mapping,
-                                                       const Run& run) const noexcept {
+BATCHCAST_INLINE AddressRange MappedRing::addresses_of(
+    std::size_t mapping, const Run& run, const std::vector<AxisRows>& rows) const noexcept {
   const FieldWindow& window = shown_[mapped_fields_[mapping]];
+  if (const int axis = fields_[mapped_fields_[mapping]].axis; axis >= 0) {
+    const AxisRows& mine = rows[static_cast<std::size_t>(axis)];
+    const auto at = reinterpret_cast<std::uintptr_t>(window.at(mine.first));
+    return {at, at + mine.rows * window.stride_bytes};
+  }
   const auto begin = reinterpret_cast<std::uintptr_t>(window.at(run.position));
+  const bool is_id = mapped_fields_[mapping] == fields_.sample_id_index();
+  if (run.is_window() && !is_id) return {begin, begin};  // it has no such field
   return {begin, begin + (run.size - 1) * window.stride_bytes + window.sample_bytes};
 }
 
-BATCHCAST_INLINE bool MappedRing::is_private(const Run& run) const noexcept {
+BATCHCAST_INLINE bool MappedRing::is_private(const Run& run,
+                                             const std::vector<AxisRows>& rows) const noexcept {
   for (std::size_t i = 0; i < mappings_.size(); ++i) {
-    if (writes_.chunks()[i]->is_private(addresses_of(i, run))) return true;
+    if (writes_.chunks()[i]->is_private(addresses_of(i, run, rows))) return true;
   }
   return false;
 }
@@ -241,6 +364,12 @@ BATCHCAST_INLINE bool MappedRing::is_private(const Run& run) const noexcept {
 BATCHCAST_INLINE std::uint64_t MappedRing::show_ring_again(std::size_t mapping,
                                                            std::span<const AddressRange> live) {
   return writes_.chunks()[mapping]->show_ring_again(writes_.apart()[mapping].data(), live);
+}
+
+/// Where no memory becomes private: no batch shows the mapping any more.
+BATCHCAST_INLINE void MappedRing::reserve_mapping(const DoubleMapping& mapping) noexcept {
+  static_cast<void>(::mmap(mapping.data(), 2 * mapping.bytes(), PROT_NONE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0));
 }
 
 /// Zeros take the place of board and desk: nothing reads them any more, and they are the stream's
@@ -258,7 +387,10 @@ BATCHCAST_INLINE void MappedRing::populate(const std::vector<DoubleMapping>& map
   std::vector<std::uint64_t> start_bytes;
   for (const std::size_t field : mapped_fields_) {
     const FieldWindow& window = windows_[field];
-    start_bytes.push_back(static_cast<std::uint64_t>(window.at(position) - window.base));
+    const int axis = fields_[field].axis;
+    const std::uint64_t start =
+        axis < 0 ? position : tables_[static_cast<std::size_t>(axis)].at(position).first;
+    start_bytes.push_back(static_cast<std::uint64_t>(window.at(start) - window.base));
   }
   populator_ = std::make_unique<Populator>(mappings, MapMode::read_only, start_bytes);
 }

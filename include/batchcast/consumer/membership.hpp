@@ -20,10 +20,13 @@ namespace batchcast::inline v0_1::detail {
 /// `leases_are_back`.
 class Membership {
  public:
-  /// What it is given must outlive it.
+  /// What it is given must outlive it. `in_loop`: the producer let it into a loop, as it does all
+  /// that hold their places.
   Membership(const ConsumerOptions& options, ProducerLink& link, BoardView board,
-             RingReader& reader);
+             RingReader& reader, bool in_loop = false);
 
+  /// Where its next loop begins, with `let_go`.
+  [[nodiscard]] Join next_join() const noexcept { return join_; }
   /// Whether the place was given up, or will be with the last lease.
   [[nodiscard]] bool has_let_go() const noexcept;
 
@@ -38,7 +41,9 @@ class Membership {
   /// For a consumer that holds its place and no lease: moves to another place without leaving the
   /// stream. False where the producer cannot do that: the consumer stays. Nothing at the time-out:
   /// the next call continues to wait. Throws Refused, StreamFinished.
-  [[nodiscard]] std::optional<bool> move_to(std::uint64_t cursor, int timeout_ms);
+  [[nodiscard]] std::optional<bool> move_to(RowPlace cursor, int timeout_ms);
+  /// Asks the producer for a number of batches. Nothing where it does not know, or does not answer.
+  [[nodiscard]] std::optional<std::uint64_t> count_batches(const CountBatches& request);
   /// Call it after a loop: a consumer with `let_go` pauses as soon as it holds no lease.
   void end_loop() noexcept;
   /// Leaves the stream for good as soon as the consumer holds no lease.

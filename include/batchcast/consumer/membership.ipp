@@ -17,15 +17,15 @@
 namespace batchcast::inline v0_1::detail {
 
 BATCHCAST_INLINE Membership::Membership(const ConsumerOptions& options, ProducerLink& link,
-                                        BoardView board, RingReader& reader)
+                                        BoardView board, RingReader& reader, bool in_loop)
     : options_(options),
       link_(link),
       board_(board),
       reader_(reader),
-      join_(options.join),
-      paused_(options.observes || options.between_epochs == BetweenEpochs::let_go) {
+      join_(in_loop ? Join::rewind : options.join),
+      paused_(!in_loop && (options.observes || options.between_epochs == BetweenEpochs::let_go)) {
   // Where its first loop will join is where it stands.
-  if (paused_ && join_ == Join::at) reader_.move_to(options_.cursor);
+  if (paused_ && join_ == Join::at) reader_.move_to(RowPlace{options_.cursor, options_.cursor_row});
 }
 
 BATCHCAST_INLINE bool Membership::has_let_go() const noexcept {
@@ -45,7 +45,8 @@ BATCHCAST_INLINE Membership::Loop Membership::begin_loop(int& timeout_ms, For re
   if (!skip_stale_answers(timeout_ms)) return Loop::timed_out;
   const Deadline deadline(timeout_ms);
   if (!asked_) {
-    const DoorSend sent = link_.ask(encode(Rejoin{join_, options_.cursor}), timeout_ms);
+    const DoorSend sent =
+        link_.ask(encode(Rejoin{join_, {options_.cursor, options_.cursor_row}}), timeout_ms);
     if (sent == DoorSend::closed) throw_door_closed();
     if (sent == DoorSend::timed_out) return Loop::timed_out;
     asked_ = true;
@@ -68,13 +69,14 @@ BATCHCAST_INLINE Membership::Loop Membership::begin_loop(int& timeout_ms, For re
     const std::lock_guard lock(mutex_);
     paused_ = false;
   }
+  const std::uint64_t row = join_ == Join::at ? options_.cursor_row : 0;
   // A cursor is where the first loop begins; the others follow the stream.
   if (join_ == Join::at && reason == For::loop) join_ = Join::rewind;
-  reader_.move_to(rejoined->position);
+  reader_.move_to(RowPlace{rejoined->position, row});
   return Loop::joined;
 }
 
-BATCHCAST_INLINE std::optional<bool> Membership::move_to(std::uint64_t cursor, int timeout_ms) {
+BATCHCAST_INLINE std::optional<bool> Membership::move_to(RowPlace cursor, int timeout_ms) {
   const Deadline deadline(timeout_ms);
   if (!asked_) {
     const DoorSend sent = link_.ask(encode(Rejoin{Join::at, cursor}), timeout_ms);
@@ -96,9 +98,27 @@ BATCHCAST_INLINE std::optional<bool> Membership::move_to(std::uint64_t cursor, i
   }
   const auto* rejoined = std::get_if<Rejoined>(&message);
   // An older producer answers where the consumer stands.
-  if (rejoined == nullptr || rejoined->position != cursor) return false;
+  if (rejoined == nullptr || rejoined->position != cursor.position) return false;
   reader_.move_to(cursor);
   return true;
+}
+
+BATCHCAST_INLINE std::optional<std::uint64_t> Membership::count_batches(
+    const CountBatches& request) {
+  constexpr int patience_ms = 10'000;
+  int left_ms = patience_ms;
+  // The answer to a loop that was asked for comes first, and belongs to the call that asked.
+  if (asked_ || !skip_stale_answers(left_ms)) return std::nullopt;
+  const Deadline deadline(left_ms);
+  if (link_.ask(encode(request), left_ms) != DoorSend::sent) return std::nullopt;
+  DoorMessage answer;
+  const DoorRead read = link_.hear(answer, deadline.left_ms());
+  if (read == DoorRead::timed_out) ++stale_answers_;
+  if (read != DoorRead::message) return std::nullopt;
+  const ProducerMessage message = decode_from_producer(answer.text);
+  const auto* count = std::get_if<BatchCount>(&message);
+  if (count == nullptr || !count->known) return std::nullopt;
+  return count->batches;
 }
 
 /// False at the time-out.

@@ -4,6 +4,7 @@
 
 #include <batchcast/consumer/observer.hpp>
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/ring/cursor.hpp>
 
@@ -35,9 +36,13 @@ BATCHCAST_INLINE std::optional<Batch> Observer::newest(std::uint64_t samples_max
     const std::optional<Run> run = newest_run(samples_max);
     if (!run) return std::nullopt;
     BatchPool::FreshRecord record = pool->take(pool, *run, false);
-    filler_.copy(*record, *run);
+    if (record->rows_are_sound) filler_.copy(*record, *run);
     if (ring_.on_device()) ring_.delivery()->wait_for_copies();
-    if (still_held(*run)) return pool->hand_out(std::move(record));
+    const bool is_whole = still_held(*run);
+    if (is_whole && !record->rows_are_sound) {
+      throw Refused("batchcast: the stream's samples have rows that cannot be.");
+    }
+    if (is_whole) return pool->hand_out(std::move(record));
     // The newest samples are the last to be overwritten. The next round takes younger ones, and
     // fewer: the ring may turn faster than that many can be copied.
     samples_max = std::max<std::uint64_t>(1, run->size / 2);
@@ -49,8 +54,8 @@ BATCHCAST_INLINE std::optional<Run> Observer::newest_run(std::uint64_t samples_m
   const BoardHead& head = board.head();
   const BoardProgress& progress = board.progress();
   const std::uint64_t published = ordered::load_published(progress);
-  const std::uint64_t oldest = oldest_held(ordered::load_claimed(progress), head.capacity,
-                                           ordered::get_acquire(progress.valid_from));
+  const std::uint64_t oldest =
+      oldest_held(ordered::load_kept_from(progress), ordered::get_acquire(progress.valid_from));
   if (oldest >= published || samples_max == 0) return std::nullopt;
   const std::uint64_t wanted = published - std::min(samples_max, published);
   const auto [begin, end] =
@@ -66,7 +71,7 @@ BATCHCAST_INLINE std::optional<Run> Observer::newest_run(std::uint64_t samples_m
 BATCHCAST_INLINE bool Observer::still_held(const Run& run) const noexcept {
   const BoardView board = ring_.board();
   const BoardProgress& progress = board.progress();
-  return oldest_held(ordered::load_claimed_after_reading(progress), board.head().capacity,
+  return oldest_held(ordered::load_kept_from_after_reading(progress),
                      ordered::get_acquire(progress.valid_from)) <= run.position;
 }
 

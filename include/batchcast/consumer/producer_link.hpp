@@ -24,6 +24,8 @@ class ProducerLink {
   ProducerLink(const ProducerLink&) = delete;
   ProducerLink& operator=(const ProducerLink&) = delete;
 
+  /// For one that was made without a door.
+  void open(DoorConnection door) noexcept;
   /// From then on it can be asked whether the producer is dead.
   void watch(FileDescriptor producer_pidfd) noexcept;
   [[nodiscard]] bool producer_is_dead() const noexcept { return is_dead(producer_pidfd_); }

@@ -25,6 +25,11 @@ BATCHCAST_INLINE ProducerLink::~ProducerLink() {
   if (!process_.in_forked_child()) leave();
 }
 
+BATCHCAST_INLINE void ProducerLink::open(DoorConnection door) noexcept {
+  const std::lock_guard lock(mutex_);
+  door_ = std::move(door);
+}
+
 BATCHCAST_INLINE void ProducerLink::watch(FileDescriptor producer_pidfd) noexcept {
   producer_pidfd_ = std::move(producer_pidfd);
 }

@@ -10,11 +10,13 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/process_state.hpp>
 #include <batchcast/join/absent_stream.hpp>
+#include <batchcast/join/stream_lock.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -31,7 +33,7 @@ inline constexpr int answer_timeout_min_ms = 200;  // a producer that is not bus
 
 inline constexpr int connect_timeout_ms = 1'000;  // where many wait at the door
 inline constexpr std::size_t descriptors_max =
-    welcome_descriptors_before_segments + limits::fields_max;
+    welcome_descriptors_before_segments + limits::fields_max + 1;  // the lock of a member
 
 /// The name of a consumer whose options give none.
 inline std::string own_name(const Group& group) {
@@ -44,19 +46,32 @@ inline std::string own_name(const Group& group) {
   return name;
 }
 
-inline Hello hello_of(const ConsumerOptions& options, const std::string& placement) {
+inline Hello hello_of(const ConsumerOptions& options, const std::string& placement,
+                      std::optional<Resumes> resumes) {
   Hello hello;
   hello.layout_version = layout_version;
   hello.name = options.name.empty() ? own_name(options.group) : options.name;
   hello.name.resize(std::min(hello.name.size(), limits::consumer_name_bytes_max));
   hello.batch_size = options.batch_size;
+  if (options.budget.is_set()) {  // the default is no limit then
+    if (options.batch_size == ConsumerOptions().batch_size) hello.batch_size = 1;
+    hello.budget = options.budget;
+    hello.oversize = options.oversize;
+  }
+  if (options.window.is_set()) {
+    hello.batch_size = 1;
+    hello.window = options.window;
+  }
   hello.pace = options.pace;
   hello.join = options.join;
   hello.cursor = options.cursor;
+  hello.cursor_row = options.cursor_row;
   hello.between_epochs = options.between_epochs;
   hello.pid = ::getpid();
   hello.observes = options.observes;
   hello.placement = placement;
+  hello.rides = may_ride(options);
+  hello.resumes = std::move(resumes);
   if (options.group.world == 0) return hello;
   hello.group = options.group.name;
   hello.rank = options.group.rank;
@@ -98,44 +113,104 @@ inline std::string join_lines(const std::vector<std::string>& lines) {
   return joined;
 }
 
-inline std::vector<std::string> searched_by(const ConsumerOptions& options) {
-  return options.directory.empty() ? candidate_directories() : std::vector{options.directory};
+/// What a producer said, for the end of another text.
+inline std::string as_sentence(std::string said) {
+  constexpr std::string_view prefix = "batchcast: ";
+  if (said.starts_with(prefix)) said.erase(0, prefix.size());
+  if (!said.empty() && !said.ends_with('.')) said += '.';
+  return said;
 }
 
 inline std::string hints_of(const ConsumerOptions& options) {
   return why_absent(options.stream, searched_by(options));
 }
 
+/// Where no log is given, only warnings are shown: of a stream that has failed the user learns why
+/// before the time-out. Otherwise it is usual that a trainer comes first.
+inline LogLevel notice_level(const ConsumerOptions& options) {
+  const std::vector<std::string> bases = searched_by(options);
+  const bool failed = std::any_of(bases.begin(), bases.end(), [&](const std::string& base) {
+    return ::access(stream_paths(base, options.stream).failure.c_str(), R_OK) == 0;
+  });
+  return failed ? LogLevel::warning : LogLevel::info;
+}
+
 }  // namespace stream_joiner
 
 BATCHCAST_INLINE StreamJoiner::StreamJoiner(const ConsumerOptions& options,
                                             const std::string& placement, Deadline deadline,
-                                            Deadline group_deadline)
+                                            Deadline group_deadline, std::optional<Resumes> resumes)
     : options_(options),
-      hello_(stream_joiner::hello_of(options, placement)),
+      hello_(stream_joiner::hello_of(options, placement, std::move(resumes))),
       waits_(options.while_waiting),
       deadline_(deadline),
       group_deadline_(group_deadline) {}
 
 BATCHCAST_INLINE Joined StreamJoiner::join() {
   for (bool noticed = false;;) {
-    const StreamPlaces places = stream_joiner::places_of(options_);
-    Obstacles obstacles{places.distrusted, {}};
-    obstacles.lines.insert(obstacles.lines.end(), places.denied.begin(), places.denied.end());
-    for (const StreamPaths& place : places.places) {
-      if (std::optional<Joined> joined = join_at(place, obstacles)) return std::move(*joined);
-    }
+    Obstacles obstacles;
+    if (std::optional<Joined> joined = look_around(obstacles)) return std::move(*joined);
     const bool waits_for_group = options_.group.world != 0 && !obstacles.busy.empty();
     if ((waits_for_group ? group_deadline_ : deadline_).over()) throw_not_found(obstacles);
     if (!noticed && deadline_.waited_ms() >= stream_joiner::notice_after_ms) {
       noticed = true;
-      report(options_.log, LogLevel::info,
+      report(options_.log, stream_joiner::notice_level(options_),
              text("waiting for a producer to serve stream `{}`.{}{}", options_.stream,
                   stream_joiner::hints_of(options_), stream_joiner::join_lines(obstacles.lines)));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(stream_joiner::look_for_stream_every_ms));
     waits_.look();
   }
+}
+
+BATCHCAST_INLINE std::optional<Joined> StreamJoiner::look_around(Obstacles& obstacles) {
+  const StreamPlaces places = stream_joiner::places_of(options_);
+  obstacles.lines = places.distrusted;
+  obstacles.lines.insert(obstacles.lines.end(), places.denied.begin(), places.denied.end());
+  for (const StreamPaths& place : places.places) {
+    if (std::optional<Joined> joined = join_at(place, obstacles)) return joined;
+  }
+  return std::nullopt;
+}
+
+BATCHCAST_INLINE std::optional<Joined> StreamJoiner::try_join(KeptOut& kept_out) {
+  Obstacles obstacles;
+  if (std::optional<Joined> joined = look_around(obstacles)) return joined;
+  kept_out.is_opening = !obstacles.met_door && is_opening();
+  kept_out.reason = stream_joiner::as_sentence(obstacles.busy);
+  if (kept_out.reason.empty() && !obstacles.silent.empty()) {
+    kept_out.reason = text("{} holds the stream and does not answer.", obstacles.silent);
+  }
+  return std::nullopt;
+}
+
+/// A process that is stopped opens nothing.
+BATCHCAST_INLINE bool StreamJoiner::is_opening() const {
+  const std::vector<std::string> bases = searched_by(options_);
+  return std::any_of(bases.begin(), bases.end(), [&](const std::string& base) {
+    const LockState lock = look_at_lock(stream_paths(base, options_.stream).lock);
+    return lock.held && !(lock.pid > 0 && is_stopped(static_cast<std::uint32_t>(lock.pid)));
+  });
+}
+
+BATCHCAST_INLINE bool StreamJoiner::is_locked() const {
+  const std::vector<std::string> bases = searched_by(options_);
+  return std::any_of(bases.begin(), bases.end(), [&](const std::string& base) {
+    return look_at_lock(stream_paths(base, options_.stream).lock).held;
+  });
+}
+
+BATCHCAST_INLINE void StreamJoiner::check_not_ended() const {
+  const std::optional<LastEnd> end = last_end(options_.stream, searched_by(options_));
+  if (!end) return;
+  const std::string stream = text("batchcast: stream `{}` ", options_.stream);
+  if (end->failed) throw StreamFailed(text("{}failed: {}", stream, end->reason));
+  throw Stopped(text("{}was ended: {}", stream, end->reason));
+}
+
+/// One that resumes waits for a place to become free.
+BATCHCAST_INLINE bool StreamJoiner::asks_again(RefusalKind kind) const noexcept {
+  return kind == RefusalKind::busy || (hello_.resumes && kind == RefusalKind::full);
 }
 
 /// Nothing where the consumer has to try again.
@@ -150,6 +225,9 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
     obstacles.lines.push_back(
         text("{}: too many processes wait there, and no other gets in", place.door));
     obstacles.silent = "its producer";
+  }
+  if (attempt.answer != DoorAnswer::absent && attempt.answer != DoorAnswer::unserved) {
+    obstacles.met_door = true;
   }
   if (attempt.answer != DoorAnswer::open) return std::nullopt;
   const PeerIdentity producer = peer_identity(attempt.connection);
@@ -172,7 +250,7 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
     return std::nullopt;
   }
   if (const auto* refusal = std::get_if<Refusal>(&message)) {
-    if (refusal->kind != RefusalKind::busy) throw_refused(*refusal);
+    if (!asks_again(refusal->kind)) throw_refused(*refusal);
     obstacles.lines.push_back(text("{}: {}", place.door, refusal->text));
     obstacles.busy = refusal->text;
     return std::nullopt;
@@ -190,7 +268,13 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
              "many files open. Raise the limit (`ulimit -n`).",
              options_.stream));
   }
-  return Joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
+  Joined joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
+  if (joined.welcome.has_member_lock && !joined.descriptors.empty()) {
+    joined.member_lock.take(std::move(joined.descriptors.back()));
+    joined.descriptors.pop_back();
+  }
+  joined.in_loop = hello_.resumes && hello_.resumes->in_loop;
+  return joined;
 }
 
 /// Waits for the producer's answer.
@@ -272,8 +356,7 @@ BATCHCAST_INLINE void StreamJoiner::throw_not_found(const Obstacles& obstacles) 
       "{}{}{} Looked in{}{}\nStart one with `batchcast serve … --stream {}`, see what there is "
       "with `batchcast ls`, or set BATCHCAST_DIR to the directory that `serve` prints.",
       stream_joiner::what_stood_in_the_way(options_.stream, obstacles.lines), waited,
-      stream_joiner::hints_of(options_),
-      stream_joiner::join_lines(stream_joiner::searched_by(options_)),
+      stream_joiner::hints_of(options_), stream_joiner::join_lines(searched_by(options_)),
       obstacles.lines.empty() ? ""
                               : text("\nand met{}", stream_joiner::join_lines(obstacles.lines)),
       options_.stream));

@@ -23,6 +23,15 @@ inline constexpr std::uint64_t again_after_ns = 60'000'000'000;
 // The producer wakes by itself to look around, and names no consumer at that moment.
 inline constexpr std::uint64_t holder_remembered_ns = 500'000'000;
 
+/// What is said of another consumer of this process.
+inline std::string text_of_own(const std::string& holder) {
+  return text(
+      "consumer `{}` of this same process, which has not given back older samples. Close it (in "
+      "Python by `with` or close()), or attach it with between_epochs `let_go`, so that the stream "
+      "does not wait for it between its loops.",
+      holder);
+}
+
 }  // namespace wait_report
 
 BATCHCAST_INLINE void WaitReport::look(Cause cause) noexcept {
@@ -83,20 +92,27 @@ BATCHCAST_INLINE std::string WaitReport::what_samples_wait_for() const {
 
 BATCHCAST_INLINE std::string WaitReport::holder_text(std::uint64_t consumer_id) const {
   const BoardView board = ring_.board();
+  std::uint32_t own_pid = 0;  // as the producer sees it, where process namespaces differ
+  std::uint32_t pid = 0;
+  std::string holder;
   for (std::size_t i = 0; i < board.head().consumers_max; ++i) {
     const ConsumerEntry& entry = board.consumer(i);
-    if (entry.consumer_id.load(std::memory_order_acquire) != consumer_id) continue;
+    const std::uint64_t id = entry.consumer_id.load(std::memory_order_acquire);
     const std::string name(entry.name.begin(),
                            std::find(entry.name.begin(), entry.name.end(), '\0'));
-    if (name == consumer_) {
-      const std::uint64_t held = reader_.status().leases_held;
-      if (held == 0) return "room, which this consumer has just given back.";
-      return text("this consumer, which holds {} batches.", held);
-    }
-    return text("consumer `{}` of process {}, which has not given back older samples.", name,
-                entry.pid.load(std::memory_order_relaxed));
+    if (id != 0 && name == consumer_) own_pid = entry.pid.load(std::memory_order_relaxed);
+    if (id != consumer_id) continue;
+    holder = name;
+    pid = entry.pid.load(std::memory_order_relaxed);
   }
-  return "a consumer that has just left.";
+  if (holder.empty()) return "a consumer that has just left.";
+  if (holder == consumer_) {
+    const std::uint64_t held = reader_.status().leases_held;
+    if (held == 0) return "room, which this consumer has just given back.";
+    return text("this consumer, which holds {} batches.", held);
+  }
+  if (pid == own_pid) return wait_report::text_of_own(holder);
+  return text("consumer `{}` of process {}, which has not given back older samples.", holder, pid);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -23,7 +23,7 @@ namespace batchcast::inline v0_1 {
   } else if (bytes >= 1 << 10) {
     std::snprintf(shown.data(), shown.size(), "%.1f KiB", value / (1 << 10));
   } else {
-    return text("{} bytes", bytes);
+    return text("{} byte{}", bytes, bytes == 1 ? "" : "s");
   }
   return shown.data();
 }

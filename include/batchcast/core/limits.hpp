@@ -9,8 +9,9 @@
 // exceeds one is refused with a message that names it.
 namespace batchcast::inline v0_1::limits {
 
-// Fields of one stream, `sample_id` included. The welcome carries one file descriptor for each,
-// besides board, desk and pidfd. The kernel takes 253 in one message (SCM_MAX_FD).
+// Fields and axes of one stream together, `sample_id` included. The welcome carries one file
+// descriptor for each, besides board, desk and pidfd. The kernel takes 253 in one message
+// (SCM_MAX_FD).
 inline constexpr std::size_t fields_max = 64;
 inline constexpr std::size_t dimensions_max = 8;
 

@@ -47,8 +47,44 @@ enum class Access : std::uint8_t {
   private_copy,  ///< a copy, private to this consumer and writable
 };
 
+/// As many rows of one axis as a batch may have.
+struct Budget {
+  std::string axis = {};
+  std::uint64_t rows = 0;  ///< 0: no budget
+
+  [[nodiscard]] bool is_set() const noexcept { return rows != 0 || !axis.empty(); }
+  friend bool operator==(const Budget&, const Budget&) = default;
+};
+
+/// Batches of one length, cut through samples: as many runs of as many consecutive rows of one
+/// axis.
+struct Window {
+  std::string axis = {};
+  std::uint64_t rows = 0;   ///< of a run. 0: no window
+  std::uint64_t runs = 1;   ///< of a batch
+  std::uint64_t extra = 0;  ///< rows that each run shows besides: those that follow it
+
+  [[nodiscard]] bool is_set() const noexcept { return rows != 0 || !axis.empty() || extra != 0; }
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// What a consumer with a budget does about a sample that has more rows by itself. [error]
+enum class Oversize : std::uint8_t {
+  error,     ///< `next` throws; the consumer stays where it is
+  alone,     ///< a batch of that sample alone, with all of its rows
+  truncate,  ///< a batch of that sample alone, with as many of its first rows as the budget has
+  drop,      ///< it is left out
+};
+
 /// What a consumer at `free` pace does about samples that the ring no longer has. [skip]
 enum class OnMiss : std::uint8_t { skip, error };
+
+/// What a consumer does when its producer dies in the middle of a stream that can be made again.
+/// [wait]
+enum class OnProducerGone : std::uint8_t {
+  wait,   ///< it waits for the next producer, and goes on with exactly its next sample
+  error,  ///< `next` throws ProducerGone
+};
 
 // ---- Chosen for a producer.
 
@@ -75,12 +111,15 @@ enum class WaitsFor : std::uint8_t {
 [[nodiscard]] std::string_view name_of(BetweenEpochs) noexcept;
 [[nodiscard]] std::string_view name_of(Tail) noexcept;
 [[nodiscard]] std::string_view name_of(Access) noexcept;
+[[nodiscard]] std::string_view name_of(Oversize) noexcept;
 [[nodiscard]] std::string_view name_of(OnMiss) noexcept;
+[[nodiscard]] std::string_view name_of(OnProducerGone) noexcept;
 [[nodiscard]] std::string_view name_of(OnStall) noexcept;
 [[nodiscard]] std::string_view name_of(HugePages) noexcept;
 [[nodiscard]] std::string_view name_of(WaitsFor) noexcept;
 
 [[nodiscard]] std::optional<Pace> parse_pace(std::string_view) noexcept;
+[[nodiscard]] std::optional<Oversize> parse_oversize(std::string_view) noexcept;
 [[nodiscard]] std::optional<Join> parse_join(std::string_view) noexcept;
 [[nodiscard]] std::optional<BetweenEpochs> parse_between_epochs(std::string_view) noexcept;
 

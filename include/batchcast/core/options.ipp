@@ -16,7 +16,10 @@ inline constexpr std::array<std::string_view, 4> join_names = {"rewind", "next_e
 inline constexpr std::array<std::string_view, 2> between_names = {"hold", "let_go"};
 inline constexpr std::array<std::string_view, 3> tail_names = {"keep", "drop", "pad"};
 inline constexpr std::array<std::string_view, 2> access_names = {"shared", "private"};
+inline constexpr std::array<std::string_view, 4> oversize_names = {"error", "alone", "truncate",
+                                                                   "drop"};
 inline constexpr std::array<std::string_view, 2> miss_names = {"skip", "error"};
+inline constexpr std::array<std::string_view, 2> gone_names = {"wait", "error"};
 inline constexpr std::array<std::string_view, 2> stall_names = {"report", "evict"};
 inline constexpr std::array<std::string_view, 4> huge_names = {"auto", "off", "transparent",
                                                                "explicit"};
@@ -55,8 +58,14 @@ BATCHCAST_INLINE std::string_view name_of(Tail value) noexcept {
 BATCHCAST_INLINE std::string_view name_of(Access value) noexcept {
   return detail::options::look_up(detail::options::access_names, value);
 }
+BATCHCAST_INLINE std::string_view name_of(Oversize value) noexcept {
+  return detail::options::look_up(detail::options::oversize_names, value);
+}
 BATCHCAST_INLINE std::string_view name_of(OnMiss value) noexcept {
   return detail::options::look_up(detail::options::miss_names, value);
+}
+BATCHCAST_INLINE std::string_view name_of(OnProducerGone value) noexcept {
+  return detail::options::look_up(detail::options::gone_names, value);
 }
 BATCHCAST_INLINE std::string_view name_of(OnStall value) noexcept {
   return detail::options::look_up(detail::options::stall_names, value);
@@ -70,6 +79,9 @@ BATCHCAST_INLINE std::string_view name_of(WaitsFor value) noexcept {
 
 BATCHCAST_INLINE std::optional<Pace> parse_pace(std::string_view name) noexcept {
   return detail::options::find<Pace>(detail::options::pace_names, name);
+}
+BATCHCAST_INLINE std::optional<Oversize> parse_oversize(std::string_view name) noexcept {
+  return detail::options::find<Oversize>(detail::options::oversize_names, name);
 }
 BATCHCAST_INLINE std::optional<Join> parse_join(std::string_view name) noexcept {
   return detail::options::find<Join>(detail::options::join_names, name);

@@ -6,6 +6,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <charconv>
 
@@ -36,7 +37,7 @@ BATCHCAST_INLINE Placement::Placement(std::string_view words) {
     throw InvalidArgument(batchcast::text(
         "batchcast: `{}` is no placement. It is `host`, a GPU by its number (`cuda:0`), or "
         "`cuda`, the GPU of this process.",
-        words));
+        printable(words)));
   }
   *this = *parsed;
 }

@@ -7,8 +7,10 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/utf8.hpp>
 
+#include <algorithm>
 #include <set>
 
 namespace batchcast::inline v0_1 {
@@ -18,8 +20,30 @@ namespace detail::schema {
   throw InvalidArgument(text("batchcast: the schema cannot be served: {}.", what));
 }
 
+/// The name for a message, which is safe for a terminal and not as long as it may be.
+inline std::string shown(std::string_view name) {
+  if (name.size() <= limits::field_name_bytes_max) return printable(name);
+  return printable(name.substr(0, limits::field_name_bytes_max)) + "…";
+}
+
+inline void check_axis(const FieldSpec& field) {
+  const auto is_in_names = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::string& axis = field.axis;
+  if (axis.size() > limits::field_name_bytes_max ||
+      !std::all_of(axis.begin(), axis.end(), is_in_names) || is_digit(axis.front())) {
+    refuse(
+        text("field `{}` lies on the axis `{}`, and the name of an axis has up to {} letters, "
+             "digits, `_`, `-` and `.`, and begins with no digit",
+             shown(field.name), shown(axis), limits::field_name_bytes_max));
+  }
+}
+
 inline void check_field(const FieldSpec& field) {
-  const std::string name = text("field `{}`", field.name);
+  const std::string name = text("field `{}`", shown(field.name));
   if (field.name.size() > limits::field_name_bytes_max) {
     refuse(text("{} has a name of more than {} bytes", name, limits::field_name_bytes_max));
   }
@@ -35,7 +59,8 @@ inline void check_field(const FieldSpec& field) {
   if (static_cast<std::size_t>(field.dtype) >= dtype_names.size()) {
     refuse(text("{} has an unknown dtype", name));
   }
-  if (field.shape.size() > limits::dimensions_max) {
+  if (field.on_axis()) check_axis(field);
+  if (field.shape.size() + (field.on_axis() ? 1 : 0) > limits::dimensions_max) {
     refuse(text("{} has more than {} dimensions", name, limits::dimensions_max));
   }
   std::uint64_t bytes = size_of(field.dtype);
@@ -52,18 +77,36 @@ inline void check_field(const FieldSpec& field) {
 
 }  // namespace detail::schema
 
+BATCHCAST_INLINE std::vector<std::string> axes_of(const Schema& schema) {
+  std::vector<std::string> axes;
+  for (const FieldSpec& field : schema) {
+    if (!field.on_axis() || std::find(axes.begin(), axes.end(), field.axis) != axes.end()) continue;
+    axes.push_back(field.axis);
+  }
+  return axes;
+}
+
+BATCHCAST_INLINE int axis_index(const Schema& schema, const std::string& axis) {
+  if (axis.empty()) return -1;
+  const std::vector<std::string> axes = axes_of(schema);
+  const auto found = std::find(axes.begin(), axes.end(), axis);
+  return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
+}
+
 BATCHCAST_INLINE void check_schema(const Schema& schema) {
   if (schema.empty()) detail::schema::refuse("it has no field");
-  if (schema.size() + 1 > limits::fields_max) {
-    detail::schema::refuse(
-        text("it has {} fields, and at most {} can be", schema.size(), limits::fields_max - 1));
+  const std::size_t axes = axes_of(schema).size();
+  if (schema.size() + axes + 1 > limits::fields_max) {
+    detail::schema::refuse(text("it has {} fields{}, and at most {} can be", schema.size(),
+                                axes == 0 ? "" : text(" and {} axes", axes),
+                                limits::fields_max - 1));
   }
   std::set<std::string_view> names;
   for (const FieldSpec& field : schema) {
     if (field.name.empty()) detail::schema::refuse("it has a field without a name");
     detail::schema::check_field(field);
     if (!names.insert(field.name).second)
-      detail::schema::refuse(text("it has two fields `{}`", field.name));
+      detail::schema::refuse(text("it has two fields `{}`", detail::schema::shown(field.name)));
   }
 }
 
@@ -77,6 +120,9 @@ BATCHCAST_INLINE std::string schema_to_json(const Schema& schema) {
       json += c;
     }
     json += R"(","shape":[)";
+    if (field.on_axis()) {
+      json += text(R"("{}"{})", field.axis, field.shape.empty() ? "" : ",");
+    }
     for (std::size_t i = 0; i < field.shape.size(); ++i) {
       json += text("{}{}", i == 0 ? "" : ",", field.shape[i]);
     }
@@ -87,6 +133,7 @@ BATCHCAST_INLINE std::string schema_to_json(const Schema& schema) {
 
 BATCHCAST_INLINE std::string to_text(const FieldSpec& field) {
   std::string shown = text("{} {} [", field.name, name_of(field.dtype));
+  if (field.on_axis()) shown += field.axis + (field.shape.empty() ? "" : ",");
   for (std::size_t i = 0; i < field.shape.size(); ++i) {
     shown += text("{}{}", i == 0 ? "" : ",", field.shape[i]);
   }

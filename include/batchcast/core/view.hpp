@@ -73,4 +73,40 @@ class FieldView {
   std::size_t stride_bytes_;
 };
 
+/// A field on an axis: the rows of a window of samples, of which each has any number. It owns
+/// nothing, as FieldView.
+template <class T>
+class RowsView {
+ public:
+  RowsView(const FieldView<T>& rows, std::span<const std::int64_t> offsets) noexcept
+      : rows_(rows), offsets_(offsets) {}
+
+  /// Number of samples.
+  [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
+  /// The elements of all rows of all samples, which lie without a gap.
+  [[nodiscard]] std::span<T> values() const noexcept {
+    return {rows_.data(), rows_.size() * rows_.elements_per_sample()};
+  }
+  /// size() + 1 numbers: sample i has the rows offsets()[i] … offsets()[i + 1] - 1.
+  [[nodiscard]] std::span<const std::int64_t> offsets() const noexcept { return offsets_; }
+  /// All rows, as if each were a sample.
+  [[nodiscard]] const FieldView<T>& rows() const noexcept { return rows_; }
+  /// Shape of one row.
+  [[nodiscard]] std::span<const std::int64_t> row_shape() const noexcept {
+    return rows_.sample_shape();
+  }
+
+  /// The rows of sample i. Its `span()` has their elements.
+  [[nodiscard]] FieldView<T> operator[](std::size_t i) const noexcept {
+    const auto first = static_cast<std::size_t>(offsets_[i]);
+    return FieldView<T>(rows_.data() + first * rows_.elements_per_sample(),
+                        static_cast<std::size_t>(offsets_[i + 1]) - first, rows_.sample_shape(),
+                        rows_.elements_per_sample(), rows_.sample_stride_bytes());
+  }
+
+ private:
+  FieldView<T> rows_;
+  std::span<const std::int64_t> offsets_;
+};
+
 }  // namespace batchcast::inline v0_1

@@ -5,15 +5,19 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/data/permutation.hpp>
+#include <batchcast/data/row_lengths.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 // In which order an epoch visits the dataset. Every lookup takes the same few steps for any size of
-// dataset, in both directions. So seeking in a billion-sample epoch costs nothing.
+// dataset, in both directions. So seeking in a billion-sample epoch costs nothing. In the mode
+// `packed` it may also arrange one block, which takes less than a millisecond for 4,096 samples.
 namespace batchcast::inline v0_1 {
 
 enum class OrderMode : std::uint8_t {
@@ -21,10 +25,11 @@ enum class OrderMode : std::uint8_t {
   fixed,       ///< one shuffle, every epoch the same
   sequential,  ///< the dataset's own order
   blocks,      ///< every epoch: blocks of neighbours shuffled, then the samples of a few blocks
+  packed,      ///< every epoch: another shuffle, neighbours in it arranged to fill a budget
 };
 
-inline constexpr std::array<std::string_view, 4> order_mode_names = {"reshuffle", "fixed",
-                                                                     "sequential", "blocks"};
+inline constexpr std::array<std::string_view, 5> order_mode_names = {
+    "reshuffle", "fixed", "sequential", "blocks", "packed"};
 
 [[nodiscard]] constexpr std::string_view name_of(OrderMode mode) noexcept {
   return order_mode_names[static_cast<std::size_t>(mode)];
@@ -45,6 +50,20 @@ struct BlockOptions {
   friend bool operator==(const BlockOptions&, const BlockOptions&) = default;
 };
 
+/// For samples of any length, and consumers with a budget.
+struct PackedOptions {
+  static constexpr std::uint64_t budget_max = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t among_max = std::uint64_t{1} << 16;
+
+  std::string axis = {};
+  std::uint64_t budget = 0;  ///< rows of that axis in a batch: at least 1
+  /// Neighbours of the shuffle that are arranged together: as many as are in about 100 batches. It
+  /// is in [2, among_max].
+  std::uint64_t among = 4096;
+
+  friend bool operator==(const PackedOptions&, const PackedOptions&) = default;
+};
+
 /// One of `count` disjoint shares of each epoch, all of the same length. Up to `count` - 1 samples
 /// at the end of the epoch's order are left over and are in no share.
 struct Shard {
@@ -60,9 +79,14 @@ struct OrderOptions {
   OrderMode mode = OrderMode::reshuffle;
   BlockOptions blocks = {};  ///< where the mode is `blocks`
   Shard shard = {};
+  PackedOptions packed = {};  ///< where the mode is `packed`
+  /// There also the rows of all samples on its axis.
+  std::shared_ptr<const RowLengths> lengths = {};
 };
 
 namespace detail {
+
+class PackedBlocks;
 
 /// The whole dataset in the mode `blocks`, for one key. The dataset's last block may be short. The
 /// shuffled blocks are laid out as if all were full, so that the short one leaves a hole. Offsets
@@ -105,14 +129,17 @@ class EpochOrder {
   /// The sample at `offset`, which must be below size().
   [[nodiscard]] std::uint64_t index_at(std::uint64_t offset) const noexcept {
     BATCHCAST_ASSERT(offset < size_);
+    if (packed_) return packed_index_at(first_ + offset);
     return blocks_ ? blocks_->index_at(first_ + offset) : whole_.index_at(first_ + offset);
   }
 
   /// The inverse: the offset of `index`, a sample of the dataset; nothing where this has no such
   /// one.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t index) const noexcept {
-    const std::uint64_t offset =
-        (blocks_ ? blocks_->offset_of(index) : whole_.offset_of(index)) - first_;
+    const std::uint64_t offset = (packed_   ? packed_offset_of(index)
+                                  : blocks_ ? blocks_->offset_of(index)
+                                            : whole_.offset_of(index)) -
+                                 first_;
     return offset < size_ ? std::optional(offset) : std::nullopt;
   }
 
@@ -120,18 +147,24 @@ class EpochOrder {
   friend class Order;
   EpochOrder(const Permutation& whole, std::uint64_t first, std::uint64_t size) noexcept
       : whole_(whole), first_(first), size_(size) {}
+  [[nodiscard]] std::uint64_t packed_index_at(std::uint64_t offset) const noexcept;
+  [[nodiscard]] std::uint64_t packed_offset_of(std::uint64_t index) const noexcept;
 
   Permutation whole_;
   std::optional<detail::BlockShuffle> blocks_;
+  std::shared_ptr<detail::PackedBlocks> packed_;
+  std::uint64_t epoch_ = 0;  ///< where it is packed
   std::uint64_t first_;
   std::uint64_t size_;
 };
 
-/// The order of all epochs of a stream. A value; pure and callable from any thread.
+/// The order of all epochs of a stream. A value; pure and callable from any thread. In the mode
+/// `packed` copies share what was arranged lately.
 class Order {
  public:
   /// Throws InvalidArgument unless samples_per_epoch is in [1, samples_per_epoch_max], blocks and
-  /// windows have at least one element, and the shard is one of at most samples_per_epoch.
+  /// windows have at least one element, and the shard is one of at most samples_per_epoch. In the
+  /// mode `packed` budget and `among` have to be in range, and the lengths those of all samples.
   explicit Order(const OrderOptions& options);
 
   /// Samples of an epoch of this shard: all of the dataset where there is one shard.
@@ -142,6 +175,9 @@ class Order {
     return options_.samples_per_epoch;
   }
   [[nodiscard]] OrderMode mode() const noexcept { return options_.mode; }
+
+  /// The same order, which shares nothing with this one.
+  [[nodiscard]] Order apart() const { return Order(options_); }
 
   /// One epoch, prepared for a caller that looks up many of its samples.
   [[nodiscard]] EpochOrder epoch(std::uint64_t epoch) const noexcept;
@@ -161,6 +197,7 @@ class Order {
 
  private:
   OrderOptions options_;
+  std::shared_ptr<detail::PackedBlocks> packed_;
 };
 
 }  // namespace batchcast::inline v0_1

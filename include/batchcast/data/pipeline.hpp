@@ -4,6 +4,7 @@
 
 #include <batchcast/core/language.hpp>
 
+#include <batchcast/data/cache_options.hpp>
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/recipe.hpp>
 #include <batchcast/data/source.hpp>
@@ -31,6 +32,12 @@ struct BadSampleReport {
   std::string reason;
 };
 
+/// The samples that were made in the place of bad ones so far.
+struct StandIns {
+  std::uint64_t samples = 0;  ///< different ones
+  std::uint64_t times = 0;    ///< how often one of them was made for a bad one
+};
+
 struct PipelineOptions {
   std::shared_ptr<const Source> source = {};
   /// The source as the user named it, for messages and the board. The identity does not include it.
@@ -45,6 +52,8 @@ struct PipelineOptions {
   std::function<void(const BadSampleReport&)> on_bad = {};
   /// Threads that read samples ahead of the workers, where reading takes long; 0: no such threads.
   unsigned read_ahead_threads = 64;
+  /// Keeps coefficients of JPEGs from one epoch to the next.
+  CacheOptions cache = {};
 };
 
 /// What was drawn for one sample.
@@ -70,15 +79,33 @@ class Pipeline final : public SampleMaker {
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept override;
   [[nodiscard]] std::string recipe_json() const override;
   [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
+  [[nodiscard]] bool know_ids(std::uint64_t epoch, std::uint64_t index,
+                              std::span<std::uint64_t> ids) const override;
 
   /// The stream's identity: recipe, seed, shard, N and the source's fingerprint.
   [[nodiscard]] Fingerprint identity() const noexcept override;
   [[nodiscard]] const Source& source() const noexcept;
-  [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept;
+  [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch,
+                                           std::uint64_t index) const noexcept override;
+  [[nodiscard]] std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t index)> ids_apart()
+      const override;
+  /// As the source has them: null for the axes of images, and where samples may be substituted.
+  [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override;
+  /// Of fields that are their parts, unchanged, of a source in memory.
+  [[nodiscard]] bool fills_in_place() const noexcept override;
   /// How many different samples were bad so far.
   [[nodiscard]] std::uint64_t bad_samples() const noexcept;
-  /// Makes one sample, and says what was drawn for it. It is slow, for looking at samples.
+  [[nodiscard]] StandIns stand_ins() const;
+  [[nodiscard]] MakerCounts counts() const override;
+  /// How the cache does, if there is one. From any thread.
+  [[nodiscard]] CacheStats cache_stats() const;
+  /// The cache, if there is one, keeps nothing more. From any thread.
+  void stop_caching(const std::string& why) const;
+  /// Makes one sample, and says what was drawn for it. It is slow, for looking at samples. Of a
+  /// pipeline with axes the sample is made apart.
   [[nodiscard]] SampleTrace trace(const SampleSlots& one_sample) const;
+  [[nodiscard]] SampleTrace trace(std::uint64_t epoch, std::uint64_t index_in_epoch,
+                                  MadeSample& made) const;
 
  private:
   std::unique_ptr<detail::PipelineCore> core_;

@@ -34,6 +34,9 @@ class StageParameters {
   [[nodiscard]] virtual std::optional<std::string> text(std::string_view key) = 0;
   /// A list of numbers, or one number as a list of one.
   [[nodiscard]] virtual std::optional<std::vector<double>> numbers(std::string_view key) = 0;
+  /// A list of lists of numbers.
+  [[nodiscard]] virtual std::optional<std::vector<std::vector<double>>> number_lists(
+      std::string_view key) = 0;
   /// For a parameter that may be a text or numbers.
   [[nodiscard]] virtual bool is_text(std::string_view key) const = 0;
   /// The stages inside a container.
@@ -67,6 +70,7 @@ inline constexpr std::string_view sample_draws = "sample";
 inline constexpr std::string_view own_draws = "own";
 
 inline constexpr std::int32_t views_max = 64;
+inline constexpr std::int32_t scale_max = 16;
 
 /// What the pixels of an image field mean, and so what stages may do to them.
 enum class FieldKind : std::uint8_t {
@@ -87,6 +91,13 @@ struct FieldRecipe {
   std::optional<FieldKind> kind = std::nullopt;
   /// Where the stage stands, for messages: `recipe.toml:9`. Empty where code made it.
   std::string where = {};
+  /// How many times as large its images are as those of the fields that draw alike. Its stages
+  /// count in the pixels of these, and its samples have this many times their sides.
+  std::int32_t scale = 1;
+  /// Of images that keep their own sizes: the axis whose rows are their pixels, one line after the
+  /// other. A field `NAME_size`, i32 [2], has each image's height and width. Empty: all samples
+  /// have one size.
+  std::string axis = {};
 };
 
 /// Stages that several image fields share, after the `decode` of each field and before its others.
@@ -101,7 +112,8 @@ struct JointRecipe {
 /// Order and stages, as in a recipe file. With source, seed and shard they determine a stream.
 struct Recipe {
   OrderMode order = OrderMode::reshuffle;
-  BlockOptions blocks = {};  ///< where the order is `blocks`
+  BlockOptions blocks = {};   ///< where the order is `blocks`
+  PackedOptions packed = {};  ///< where the order is `packed`
   /// Empty: every part of the source becomes a field, unchanged.
   std::vector<FieldRecipe> fields = {};
   std::vector<JointRecipe> joints = {};

@@ -29,15 +29,24 @@ struct Note {
   std::string_view key;  ///< of static lifetime; of a container's choice, of its pipeline's
   double value = 0;
   std::string_view text = {};  ///< instead of the value, if not empty; of static lifetime
+  /// The stage that noted it: its path in the recipe, such as `random_crop#1`. Of its pipeline's
+  /// lifetime. Empty for `crop` and `window`, which tell of all stages of one pass together.
+  std::string_view path = {};
+  std::int32_t part = 0;  ///< of a stage that makes several images: of which of them
 };
 
 /// What a stage may use besides its input.
 class StageContext {
  public:
   StageContext(const SampleKey& key, DrawName name, std::span<std::byte> scratch,
-               std::vector<Note>* notes, const TensorSpec* input = nullptr,
-               std::int32_t part = 0) noexcept
-      : draws_(key, name), scratch_(scratch), notes_(notes), input_(input), part_(part) {}
+               std::vector<Note>* notes, const TensorSpec* input = nullptr, std::int32_t part = 0,
+               std::string_view path = {}) noexcept
+      : draws_(key, name),
+        scratch_(scratch),
+        notes_(notes),
+        input_(input),
+        part_(part),
+        path_(path) {}
 
   /// The draws of this stage for this sample.
   [[nodiscard]] Draws& draws() noexcept { return draws_; }
@@ -51,10 +60,18 @@ class StageContext {
   /// For a GeometryStage: which of its count() images is placed.
   [[nodiscard]] std::int32_t part() const noexcept { return part_; }
   void note(std::string_view key, double value) {
-    if (notes_ != nullptr) notes_->push_back({key, value});
+    if (notes_ != nullptr) notes_->push_back({key, value, {}, path_, part_});
   }
   void note(std::string_view key, std::string_view text) {
-    if (notes_ != nullptr) notes_->push_back({key, 0, text});
+    if (notes_ != nullptr) notes_->push_back({key, 0, text, path_, part_});
+  }
+  /// Which part of the image that came in a GeometryStage keeps. x and y are below 0 where it
+  /// begins in what the stage padded.
+  void note_crop(const Box& box) {
+    note("crop_x", box.x);
+    note("crop_y", box.y);
+    note("crop_w", box.width);
+    note("crop_h", box.height);
   }
 
  private:
@@ -63,6 +80,7 @@ class StageContext {
   std::vector<Note>* notes_;
   const TensorSpec* input_;
   std::int32_t part_;
+  std::string_view path_;
 };
 
 enum class StageKind : std::uint8_t { decode, geometry, pixel, warp, finish, tensor, container };
@@ -174,6 +192,13 @@ class GeometryStage : public Stage {
   /// The size that comes out, where that is known before an image is seen; `in` likewise. Throws
   /// InvalidArgument for an input that it cannot take.
   [[nodiscard]] virtual std::optional<ImageSize> output(std::optional<ImageSize> in) const = 0;
+  /// The smallest and the largest size that draws may make of an image of that size, and sizes
+  /// between them if need be. Empty: not known. Throws InvalidArgument or BadSample for an image
+  /// that it cannot take.
+  [[nodiscard]] virtual std::vector<ImageSize> extremes(ImageSize in) const {
+    const std::optional<ImageSize> out = output(in);
+    return out ? std::vector<ImageSize>{*out} : std::vector<ImageSize>{};
+  }
   /// Throws BadSample for an image that it cannot take.
   virtual void place(Geometry& geometry, StageContext& context) const = 0;
 };
@@ -195,13 +220,17 @@ class PixelStage : public Stage {
  public:
   [[nodiscard]] StageKind kind() const noexcept final { return StageKind::pixel; }
   [[nodiscard]] const PixelStage* as_pixel() const noexcept final { return this; }
-  /// How many channels come out, packed; at most `channels`.
+  /// How many channels come out, packed; at most `channels`. Throws InvalidArgument for a number of
+  /// channels that it cannot take.
   [[nodiscard]] virtual std::int32_t output_channels(std::int32_t channels) const {
     return channels;
   }
+  /// Whether ids are still ids afterwards; if not, the field of a mask is refused.
+  [[nodiscard]] virtual bool takes_masks() const noexcept { return false; }
   [[nodiscard]] virtual std::size_t scratch_bytes(ImageSize, std::int32_t /*channels*/) const {
     return 0;
   }
+  /// Throws BadSample for an image that it cannot take.
   virtual void run(const ImageView& image, StageContext& context) const = 0;
 };
 
@@ -262,7 +291,7 @@ class DecodeStage final : public Stage {
     /// Apply EXIF orientation; torchvision does not.
     bool orient = false;
     /// Let the JPEG decoder scale down by 2, 4 or 8 where the crop stays at least as large as what
-    /// it is resized to. It is faster, and pixels differ from an exact decode by up to 32 levels.
+    /// it is resized to. It is faster; docs/recipes.md says how far off its pixels are.
     bool fast = false;
     /// Images with more pixels are refused: a small file could ask for any amount of memory.
     std::int64_t pixels_max = 178'956'970;
@@ -295,6 +324,7 @@ class ToStage final : public Stage {
   struct Parameters {
     DType dtype = DType::f32;
     ImageLayout layout = ImageLayout::chw;
+    bool bgr = false;  ///< blue first, as OpenCV has it; `normalize` then has that order too
   };
   explicit ToStage(const Parameters& parameters) : parameters_(parameters) {}
   [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }

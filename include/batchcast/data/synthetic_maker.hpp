@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace batchcast::inline v0_1 {
@@ -26,7 +27,13 @@ class SyntheticMaker final : public SampleMaker {
   }
   [[nodiscard]] std::string recipe_json() const override { return recipe_.to_json(); }
   [[nodiscard]] Fingerprint identity() const override { return recipe_.identity(); }
+  [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch,
+                                           std::uint64_t index) const noexcept override {
+    return order_.sample_id_at(epoch, index);
+  }
   [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
+  [[nodiscard]] bool know_ids(std::uint64_t epoch, std::uint64_t index,
+                              std::span<std::uint64_t> ids) const override;
   [[nodiscard]] const SyntheticRecipe& recipe() const noexcept { return recipe_; }
 
  private:

@@ -15,6 +15,6 @@
 
 namespace batchcast::inline v0_1::detail {
 
-inline const bool gpu_is_here = bring_gpu();
+[[gnu::visibility("hidden")]] inline const bool gpu_is_here = bring_gpu();
 
 }  // namespace batchcast::inline v0_1::detail

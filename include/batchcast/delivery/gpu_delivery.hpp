@@ -14,6 +14,6 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] std::unique_ptr<Delivery> make_delivery(unsigned device, LogCallback log = {});
 
 /// From now on consumers of this program can be placed on a GPU, or pinned. True.
-bool bring_gpu() noexcept;
+[[gnu::visibility("hidden")]] bool bring_gpu() noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <ctime>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -50,24 +51,38 @@ inline std::string age_text(std::int64_t seconds) {
   return text("{} days ago", age / day);
 }
 
-/// A producer that fails leaves the reason; the next one of that name removes it.
-inline std::string left_failure(std::string_view stream, std::span<const std::string> directories) {
+struct Note {
+  std::string pid;
+  std::string age;
+  std::string reason;
+};
+
+/// What a producer wrote at that path as it ended; nothing where there is no whole note.
+inline std::optional<Note> note_at(const std::string& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status;
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  std::string note(failure_bytes_max, '\0');
+  const ssize_t bytes = ::read(file.get(), note.data(), note.size());
+  if (bytes <= 0) return std::nullopt;
+  note.resize(static_cast<std::size_t>(bytes));
+  const std::size_t line = note.find('\n');
+  if (line == std::string::npos || line == 0) return std::nullopt;
+  std::string reason = printable_lines(note.substr(line + 1));
+  while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.')) reason.pop_back();
+  const std::int64_t now_s = ::time(nullptr);
+  return Note{printable(note.substr(0, line)), age_text(now_s - status.st_mtime), reason};
+}
+
+/// The last words of the last producer; the next one of that name removes them.
+inline std::string last_words(std::string_view stream, std::span<const std::string> directories) {
   for (const std::string& base : directories) {
-    const std::string path = stream_paths(base, stream).failure;
-    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    struct stat status;
-    if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-    std::string note(failure_bytes_max, '\0');
-    const ssize_t bytes = ::read(file.get(), note.data(), note.size());
-    if (bytes <= 0) continue;
-    note.resize(static_cast<std::size_t>(bytes));
-    const std::size_t line = note.find('\n');
-    if (line == std::string::npos || line == 0) continue;
-    std::string reason = printable_lines(note.substr(line + 1));
-    while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.')) reason.pop_back();
-    const std::int64_t now_s = ::time(nullptr);
-    return text(" Its last producer (pid {}) failed {}: {}.", printable(note.substr(0, line)),
-                age_text(now_s - status.st_mtime), reason);
+    if (const auto note = note_at(stream_paths(base, stream).failure)) {
+      return text(" Its last producer (pid {}) failed {}: {}.", note->pid, note->age, note->reason);
+    }
+    if (const auto note = note_at(end_path(base, stream))) {
+      return text(" Its last producer ended {}: {}.", note->age, note->reason);
+    }
   }
   return {};
 }
@@ -93,13 +108,41 @@ BATCHCAST_INLINE std::string why_absent(std::string_view stream,
   std::string hint;
   const std::int32_t pid = detail::absent_stream::killed_producer(stream, directories);
   if (pid != 0) hint += text(" Its producer (pid {}) is gone.", pid);
-  hint += detail::absent_stream::left_failure(stream, directories);
+  hint += detail::absent_stream::last_words(stream, directories);
   const std::vector<std::string> served = detail::absent_stream::served_streams(directories);
   const std::string nearest = detail::nearest_name(stream, served);
   if (!nearest.empty() && nearest != stream) {
     hint += text(" Did you mean `{}`, which is served?", nearest);
   }
   return hint;
+}
+
+BATCHCAST_INLINE std::optional<LastEnd> last_end(std::string_view stream,
+                                                 std::span<const std::string> directories) {
+  for (const std::string& base : directories) {
+    if (const auto note = detail::absent_stream::note_at(stream_paths(base, stream).failure)) {
+      return LastEnd{true, note->reason};
+    }
+    if (const auto note = detail::absent_stream::note_at(end_path(base, stream))) {
+      return LastEnd{false, note->reason};
+    }
+  }
+  return std::nullopt;
+}
+
+BATCHCAST_INLINE std::string keeper_path(std::string_view base, std::string_view stream) {
+  return text("{}/.{}.keeper", base, stream);
+}
+
+BATCHCAST_INLINE bool has_keeper(std::string_view stream,
+                                 std::span<const std::string> directories) {
+  return std::any_of(directories.begin(), directories.end(), [&](const std::string& base) {
+    return look_at_lock(keeper_path(base, stream)).held;
+  });
+}
+
+BATCHCAST_INLINE std::string end_path(std::string_view base, std::string_view stream) {
+  return text("{}/.{}.ended", base, stream);
 }
 
 BATCHCAST_INLINE std::string failure_note(std::int32_t pid, std::string_view reason) {

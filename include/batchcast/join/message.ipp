@@ -18,7 +18,7 @@ namespace batchcast::inline v0_1 {
 namespace detail::message {
 
 inline constexpr auto segment_kinds = static_cast<std::uint32_t>(SegmentKind::cuda_ipc) + 1;
-inline constexpr auto refusal_kinds = static_cast<std::uint32_t>(RefusalKind::group) + 1;
+inline constexpr auto refusal_kinds = static_cast<std::uint32_t>(RefusalKind::recipe) + 1;
 
 inline void read_segments(const WelcomeRecord& record, Welcome& welcome) {
   const std::size_t count = number(record.segment_count, "segment_count", 1, limits::fields_max);
@@ -50,6 +50,7 @@ inline Welcome welcome_from(const WelcomeRecord& record) {
   welcome.desk_bytes = number(record.desk_bytes, "desk_bytes", 0, number_max);
   read_segments(record, welcome);
   welcome.placement = placement_in(record.placement);
+  welcome.has_member_lock = small_number(record.member_lock, "member_lock", 1) != 0;
   const std::uint32_t notes =
       small_number(record.note_count, "note_count", WelcomeRecord::notes_max);
   for (std::uint32_t i = 0; i < notes; ++i) {
@@ -72,6 +73,11 @@ inline Rejoined rejoined_from(const RejoinedRecord& record) {
           .epoch = number(record.epoch, "epoch", 0, number_max),
           .epoch_start = number(record.epoch_start, "epoch_start", 0, number_max),
           .samples_to_come = number(record.samples_to_come, "samples_to_come", 0, number_max)};
+}
+
+inline BatchCount batch_count_from(const BatchCountRecord& record) {
+  return {.batches = number(record.batches, "batches", 0, number_max),
+          .known = small_number(record.known, "known", 1) != 0};
 }
 
 }  // namespace detail::message
@@ -98,6 +104,10 @@ BATCHCAST_INLINE ProducerMessage decode_from_producer(std::string_view datagram)
       return detail::message::refusal_from(detail::message::record_in<RefusalRecord>(datagram));
     if (detail::message::is(head, RecordType::farewell))
       return detail::message::farewell_from(detail::message::record_in<FarewellRecord>(datagram));
+    if (detail::message::is(head, RecordType::batch_count)) {
+      return detail::message::batch_count_from(
+          detail::message::record_in<BatchCountRecord>(datagram));
+    }
     if (detail::message::is(head, RecordType::forming)) {
       return Forming{detail::message::text_in(
           detail::message::record_in<FormingRecord>(datagram).missing, "missing")};

@@ -27,11 +27,13 @@ enum class RecordType : std::uint32_t {
   rejoin = 3,
   bye = 4,
   epoch_end = 5,
+  count_batches = 6,
   welcome = 101,
   refusal = 102,
   rejoined = 103,
   farewell = 104,
   forming = 105,
+  batch_count = 106,
 };
 
 struct RecordHead {
@@ -63,18 +65,34 @@ struct HelloRecord {
   NameText name;       ///< empty: the producer chooses
   NameText placement;  ///< `host`, or a GPU's UUID
   // A hello may end here or later.
-  NameText group;       ///< of ranks that share batches; empty: none
-  std::uint32_t rank;   ///< below world
-  std::uint32_t world;  ///< 0: no group
-  std::uint32_t tail;   ///< Tail
-  std::uint32_t reserved_too;
+  NameText group;             ///< of ranks that share batches; empty: none
+  std::uint32_t rank;         ///< below world
+  std::uint32_t world;        ///< 0: no group
+  std::uint32_t tail;         ///< Tail
+  std::uint32_t oversize;     ///< Oversize
+  std::uint64_t budget_rows;  ///< of a batch; 0: it has batch_size samples
+  NameText budget_axis;
+  std::uint64_t cursor_row;    ///< for Join::at, inside the sample at `cursor`; else 0
+  std::uint64_t window_rows;   ///< of a run; 0: no window
+  std::uint64_t window_runs;   ///< of a batch
+  std::uint64_t window_extra;  ///< rows that each run shows besides
+  NameText window_axis;
+  std::uint32_t rides;    ///< 1: it goes on with the next producer
+  std::uint32_t resumes;  ///< 0: no; what follows is zeros. 1: in a loop. 2: between two loops
+  std::array<std::uint8_t, 16> identity;                    ///< of the stream that it resumes
+  std::array<std::uint8_t, 16> incarnation;                 ///< of the ring that it was attached to
+  std::uint64_t consumer_id;                                ///< there
+  std::uint64_t kept_from, valid_from, claimed, published;  ///< as that ring's board has them
 
   static constexpr std::size_t bytes_min = 192;
 };
-static_assert(sizeof(HelloRecord) == 272 && std::has_unique_object_representations_v<HelloRecord>);
+static_assert(sizeof(HelloRecord) == 520 && std::has_unique_object_representations_v<HelloRecord>);
 static_assert(offsetof(HelloRecord, pid) == 40 && offsetof(HelloRecord, name) == 64 &&
               offsetof(HelloRecord, group) == HelloRecord::bytes_min &&
-              offsetof(HelloRecord, rank) == 256);
+              offsetof(HelloRecord, rank) == 256 && offsetof(HelloRecord, budget_axis) == 280 &&
+              offsetof(HelloRecord, cursor_row) == 344 &&
+              offsetof(HelloRecord, window_axis) == 376 && offsetof(HelloRecord, rides) == 440 &&
+              offsetof(HelloRecord, consumer_id) == 480);
 
 /// Consumer to producer.
 struct PauseRecord {
@@ -96,10 +114,11 @@ struct RejoinRecord {
   std::uint64_t cursor;  ///< for Join::at; else 0
   std::uint32_t join;    ///< Join
   std::uint32_t reserved;
+  // A rejoin may end here or later.
+  std::uint64_t row;  ///< inside the sample at `cursor`, for Join::at; else 0
   static constexpr std::size_t bytes_min = 40;
 };
-static_assert(sizeof(RejoinRecord) == RejoinRecord::bytes_min &&
-              std::has_unique_object_representations_v<RejoinRecord>);
+static_assert(sizeof(RejoinRecord) == 48 && std::has_unique_object_representations_v<RejoinRecord>);
 
 /// Consumer to producer, from a rank of a group.
 struct EpochEndRecord {
@@ -111,10 +130,34 @@ struct EpochEndRecord {
   std::uint64_t hash;
   std::uint32_t known;  ///< 1: the receipt has every sample that is the rank's
   std::uint32_t early;  ///< 1: the rank left the epoch before its end
+  // An epoch end may end here or later.
+  std::uint64_t row;  ///< inside the sample at `position`, with a window
   static constexpr std::size_t bytes_min = 64;
 };
-static_assert(sizeof(EpochEndRecord) == EpochEndRecord::bytes_min &&
+static_assert(sizeof(EpochEndRecord) == 72 &&
               std::has_unique_object_representations_v<EpochEndRecord>);
+
+/// Consumer to producer.
+struct CountBatchesRecord {
+  static constexpr RecordType type = RecordType::count_batches;
+  RecordHead head;
+  std::uint64_t epoch;
+  std::uint64_t batch_size;   ///< the most samples of a run
+  std::uint64_t budget_rows;  ///< 0 with a window
+  std::uint32_t oversize;     ///< Oversize
+  std::uint32_t world;        ///< ranks, at least 1
+  NameText budget_axis;
+  // A count of batches may end here or later.
+  std::uint64_t window_rows;  ///< 0: no window
+  std::uint64_t window_runs;
+  std::uint64_t window_extra;
+  std::uint32_t tail;  ///< Tail, of a window
+  std::uint32_t reserved;
+  NameText window_axis;
+  static constexpr std::size_t bytes_min = 120;
+};
+static_assert(sizeof(CountBatchesRecord) == 216 &&
+              std::has_unique_object_representations_v<CountBatchesRecord>);
 
 inline constexpr std::size_t segment_handle_bytes = 64;  // of cuIpcGetMemHandle
 
@@ -149,7 +192,7 @@ struct WelcomeRecord {
   std::array<SegmentRecord, limits::fields_max> segments;
   // A welcome may end here or later.
   std::uint32_t note_count;
-  std::uint32_t reserved;
+  std::uint32_t member_lock;  ///< 1: the last descriptor is the lock of a member
   std::array<Note, notes_max> notes;
 
   static constexpr std::size_t bytes_min = 5'400;
@@ -208,6 +251,18 @@ struct FormingRecord {
 };
 static_assert(sizeof(FormingRecord) == FormingRecord::bytes_min &&
               std::has_unique_object_representations_v<FormingRecord>);
+
+/// Producer to consumer.
+struct BatchCountRecord {
+  static constexpr RecordType type = RecordType::batch_count;
+  RecordHead head;
+  std::uint64_t batches;  ///< 0 where they are not known
+  std::uint32_t known;    ///< 0 or 1
+  std::uint32_t reserved;
+  static constexpr std::size_t bytes_min = 40;
+};
+static_assert(sizeof(BatchCountRecord) == BatchCountRecord::bytes_min &&
+              std::has_unique_object_representations_v<BatchCountRecord>);
 
 static_assert(sizeof(HelloRecord) <= limits::consumer_record_bytes_max &&
               sizeof(WelcomeRecord) <= limits::producer_record_bytes_max);

@@ -19,6 +19,8 @@ BATCHCAST_INLINE void throw_refused(const Refusal& refusal) {
       throw Stopped(refusal.text);
     case RefusalKind::failed:
       throw StreamFailed(refusal.text);
+    case RefusalKind::recipe:
+      throw RecipeMismatch(refusal.text);
     case RefusalKind::bad_hello:
     case RefusalKind::layout:
     case RefusalKind::uid:

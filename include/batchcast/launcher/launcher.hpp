@@ -9,8 +9,8 @@
 #include <string>
 
 // What the launcher of a data-parallel job says to each of its processes in environment variables.
-// Launchers are torchrun, Lightning's, Open MPI's mpirun and Slurm's srun; between nodes also
-// Kubernetes.
+// Launchers are torchrun, Ray Train, Lightning's, Open MPI's mpirun and Slurm's srun; between
+// nodes also Kubernetes.
 namespace batchcast::inline v0_1::detail {
 
 /// The value of a variable; null where it is not set. As for std::getenv, no thread may change the

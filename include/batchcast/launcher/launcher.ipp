@@ -20,7 +20,8 @@
 namespace batchcast::inline v0_1::detail {
 namespace launcher {
 
-inline constexpr const char* name_the_group = " Or name the group: NAME:RANK/WORLD.";
+inline constexpr const char* name_the_group =
+    " Or name the group: NAME:RANK/WORLD; in Python also group=(\"name\", rank, world).";
 inline constexpr const char* name_the_shard = " Or say which shard it is: --shard I/N.";
 
 [[noreturn]] inline void refuse(const std::string& why) {
@@ -166,10 +167,21 @@ inline std::optional<Place> lightning_place(const Environment& environment) {
   return place;
 }
 
+/// Ray Train sets torchrun's variables, but has another for the node.
+inline bool is_ray_train(const Environment& environment) {
+  const auto is_set = [&](const char* name) { return find(environment, {name}).has_value(); };
+  return is_set("RAY_JOB_ID") && is_set("NODE_RANK") && is_set("LOCAL_WORLD_SIZE") &&
+         !is_set("GROUP_RANK");
+}
+
+inline const char* name_of_torchrun(const Environment& environment) {
+  return is_ray_train(environment) ? "Ray Train" : "torchrun";
+}
+
 inline std::optional<Place> torchrun_place(const Environment& environment) {
   if (!find(environment, {"LOCAL_RANK", "LOCAL_WORLD_SIZE"})) return std::nullopt;
   if (is_lightning(environment)) return std::nullopt;
-  Place place{Reading(environment, "torchrun"), {}, {}, {}};
+  Place place{Reading(environment, name_of_torchrun(environment)), {}, {}, {}};
   place.rank = place.reading.number({"LOCAL_RANK"});
   place.world = place.reading.number({"LOCAL_WORLD_SIZE"});
   const auto address = place.reading.needed({"MASTER_ADDR"});
@@ -230,15 +242,15 @@ inline bool agree(const Place& place, const Place& other) {
 [[noreturn]] inline void refuse_without_launcher(const Environment& environment) {
   std::string why =
       "`auto` takes rank and world from what started this process, and no launcher did: of "
-      "LOCAL_RANK and LOCAL_WORLD_SIZE (torchrun), OMPI_COMM_WORLD_LOCAL_RANK (mpirun) and "
-      "SLURM_STEP_ID (srun) none is set.";
+      "LOCAL_RANK and LOCAL_WORLD_SIZE (torchrun, Ray Train), OMPI_COMM_WORLD_LOCAL_RANK "
+      "(mpirun) and SLURM_STEP_ID (srun) none is set.";
   if (find(environment, {"SLURM_JOB_ID"})) {
     why += " In a Slurm job, it is `srun` that starts several ranks; the batch script runs once.";
   }
   why +=
-      " Start it with one of these. Lightning's own launcher tells its first process the world "
-      "only "
-      "in fit(): make the loader in train_dataloader().";
+      " Start it with one of these. A bc.Loader also knows them from torch.distributed, after "
+      "init_process_group(). Lightning's own launcher tells its first process the world only in "
+      "fit(): make the loader in train_dataloader().";
   refuse(why + name_the_group);
 }
 
@@ -255,12 +267,28 @@ inline std::optional<LaunchedNode> node_in(const Reading& reading,
   return LaunchedNode{*rank, *nodes, reading.origin()};
 }
 
+/// Ray Train numbers ranks node by node. Where nodes have unlike numbers of them, the ranks of some
+/// node do not begin where they would otherwise. That node refuses, and with it the job.
+inline void check_ray_node(const Environment& environment, Reading& reading) {
+  const auto rank = reading.number({"RANK"});
+  const auto node = reading.number({"NODE_RANK"});
+  const auto local = reading.number({"LOCAL_RANK"});
+  const auto local_world = find(environment, {"LOCAL_WORLD_SIZE"});
+  if (!reading.whole()) return;  // refused by the reader
+  if (std::uint64_t{*node} * number_of(*local_world) + *local == *rank) return;
+  refuse(text("{}: nodes have unlike numbers of workers. Have Ray give each node equally many.{}",
+              reading.origin(), name_the_shard));
+}
+
 inline std::optional<LaunchedNode> torchrun_node(const Environment& environment) {
   if (!find(environment, {"GROUP_RANK", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"})) {
     return std::nullopt;
   }
-  Reading reading(environment, "torchrun");
-  const auto rank = reading.number({"GROUP_RANK"});
+  Reading reading(environment, name_of_torchrun(environment));
+  const bool is_ray = is_ray_train(environment);
+  if (is_ray) check_ray_node(environment, reading);
+  const auto rank = is_ray ? std::optional(number_of(*find(environment, {"NODE_RANK"})))
+                           : reading.number({"GROUP_RANK"});
   if (find(environment, {"GROUP_WORLD_SIZE"})) {
     return node_in(reading, rank, reading.number({"GROUP_WORLD_SIZE"}));
   }
@@ -389,8 +417,9 @@ BATCHCAST_INLINE LaunchedNode launched_node(const Environment& environment) {
   }
   launcher::refuse(text(
       "`--shard auto` takes the number of this node from what started the process, and no launcher "
-      "did: of GROUP_RANK (torchrun), OMPI_COMM_WORLD_SIZE (mpirun), SLURM_NODEID in a step (srun) "
-      "and JOB_COMPLETION_INDEX (Kubernetes) none is set. Start it with one of these.{}",
+      "did: of GROUP_RANK (torchrun), NODE_RANK (Ray Train), OMPI_COMM_WORLD_SIZE (mpirun), "
+      "SLURM_NODEID in a step (srun) and JOB_COMPLETION_INDEX (Kubernetes) none is set. Start it "
+      "with one of these.{}",
       launcher::name_the_shard));
 }
 

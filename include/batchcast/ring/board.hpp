@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace batchcast::inline v0_1 {
@@ -32,6 +33,10 @@ class BoardView {
   }
   [[nodiscard]] const ConsumerEntry& consumer(std::size_t index) const noexcept {
     return at<ConsumerEntry>(head().consumers_offset + index * sizeof(ConsumerEntry));
+  }
+  [[nodiscard]] std::size_t axis_count() const noexcept { return head().axis_count; }
+  [[nodiscard]] const AxisEntry& axis(std::size_t index) const noexcept {
+    return at<AxisEntry>(head().axes_offset + index * sizeof(AxisEntry));
   }
   /// The schema without sample_id. Throws Refused where the entries are not those of a schema.
   [[nodiscard]] Schema schema() const;
@@ -59,6 +64,7 @@ class Board : public BoardView {
   [[nodiscard]] FieldEntry& field(std::size_t index) noexcept {
     return mine(BoardView::field(index));
   }
+  [[nodiscard]] AxisEntry& axis(std::size_t index) noexcept { return mine(BoardView::axis(index)); }
   [[nodiscard]] EpochEntry& epoch(std::uint64_t epoch) noexcept {
     return mine(BoardView::epoch(epoch));
   }
@@ -73,11 +79,20 @@ class Board : public BoardView {
   }
 };
 
+/// An axis on a board.
+struct AxisSpec {
+  std::string name;
+  std::uint64_t rows = 0;
+  std::uint64_t table_capacity = 0;
+  std::uint64_t table_bytes = 0;
+};
+
 /// What a board is made from.
 struct BoardSpec {
   std::string_view recipe_json;
-  std::string_view identity;           ///< of the recipe, 32 hexadecimal digits; empty: none
-  std::span<const FieldEntry> fields;  ///< sample_id last
+  std::string_view identity;            ///< of the recipe, 32 hexadecimal digits; empty: none
+  std::span<const FieldEntry> fields;   ///< sample_id last
+  std::span<const AxisSpec> axes = {};  ///< as `axes_of` counts them
   std::uint64_t capacity = 0;
   std::uint64_t samples_per_epoch = 0;
   std::uint64_t epochs = 0;
@@ -86,8 +101,8 @@ struct BoardSpec {
   std::uint64_t first_position = 0;
 };
 
-/// A field's entry on the board, for a field that lies as planned.
-[[nodiscard]] FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan);
+/// A field's entry on the board, for a field that lies as planned. `axis`: its number, or -1.
+[[nodiscard]] FieldEntry field_entry(const FieldSpec& spec, const FieldPlan& plan, int axis = -1);
 
 /// Bytes that a board of this spec takes.
 [[nodiscard]] std::uint64_t board_bytes_for(const BoardSpec& spec);

@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-// How much memory a ring of so many samples takes; src/ring/ring_plan.hpp plans the ring.
+// How much memory a ring takes for a given number of samples; src/ring/ring_plan.hpp plans the
+// ring.
 namespace batchcast::inline v0_1 {
 
 struct FieldPlan {

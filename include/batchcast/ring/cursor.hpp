@@ -26,10 +26,9 @@ namespace batchcast::inline v0_1 {
 }
 
 /// Lowest position whose sample cannot have been overwritten yet.
-[[nodiscard]] constexpr std::uint64_t oldest_held(std::uint64_t claimed, std::uint64_t capacity,
+[[nodiscard]] constexpr std::uint64_t oldest_held(std::uint64_t kept_from,
                                                   std::uint64_t valid_from) noexcept {
-  const std::uint64_t kept = saturating_sub(claimed, capacity);
-  return kept > valid_from ? kept : valid_from;
+  return kept_from > valid_from ? kept_from : valid_from;
 }
 
 namespace ordered {
@@ -46,11 +45,12 @@ inline void release_fence() noexcept { std::atomic_thread_fence(std::memory_orde
 
 // ---- producer: samples
 
-/// Call it before the first byte of any sample below `end` is written. The fence keeps those bytes
-/// after the store, so that a reader who saw one of them also sees the claim
-/// (`may_be_overwritten`).
-inline void claim(BoardProgress& board, std::uint64_t end) noexcept {
+/// Call it before the first byte of any sample below `end`, and of any of its rows, is written.
+/// `kept_from`: no byte from that position on is overwritten by then. The fence keeps those bytes
+/// after the stores, so that a reader who saw one of them also sees the claim.
+inline void claim(BoardProgress& board, std::uint64_t end, std::uint64_t kept_from) noexcept {
   board.claimed.store(end, std::memory_order_relaxed);
+  board.kept_from.store(kept_from, std::memory_order_relaxed);
   release_fence();
 }
 
@@ -64,6 +64,16 @@ inline void publish(BoardProgress& board, std::uint64_t end) noexcept {
 [[nodiscard]] inline bool consumer_waits_for(const Desk& desk, std::uint64_t published) noexcept {
   return desk.sleeping.load(std::memory_order_seq_cst) != 0 &&
          desk.wake_at.load(std::memory_order_seq_cst) <= published;
+}
+
+/// The same where the consumer sleeps until it has rows: those of an axis, by its number.
+[[nodiscard]] inline bool consumer_waits_for_rows(const Desk& desk, const AxisEntry* axes,
+                                                  std::size_t count) noexcept {
+  if (desk.sleeping.load(std::memory_order_seq_cst) == 0) return false;
+  const std::uint32_t axis = desk.wake_axis.load(std::memory_order_seq_cst);
+  return axis != 0 && axis <= count &&
+         desk.wake_at_row.load(std::memory_order_seq_cst) <=
+             axes[axis - 1].published_rows.load(std::memory_order_relaxed);
 }
 
 [[nodiscard]] inline bool consumer_sleeps(const Desk& desk) noexcept {
@@ -102,6 +112,39 @@ inline void producer_wakes(BoardProgress& board) noexcept {
   board.sleeping_on.store(0, std::memory_order_relaxed);
 }
 
+/// The same for the thread that waits for rows.
+inline void producer_sleeps_for_rows(BoardProgress& board, std::uint64_t consumer_id,
+                                     std::uint64_t wanted) noexcept {
+  board.rows_wake_at.store(wanted, std::memory_order_relaxed);
+  board.rows_sleeping_on.store(consumer_id, std::memory_order_seq_cst);
+}
+inline void producer_wakes_for_rows(BoardProgress& board) noexcept {
+  board.rows_sleeping_on.store(0, std::memory_order_relaxed);
+}
+
+// ---- producer: which position waits for rows
+
+/// The words of the axes follow. Afterwards `end_row_wait`.
+inline void begin_row_wait(BoardProgress& board) noexcept {
+  board.row_wait_sequence.store(board.row_wait_sequence.load(std::memory_order_relaxed) + 1,
+                                std::memory_order_relaxed);
+  release_fence();
+}
+/// seq_cst: it is the store half of a wake-up handshake, as `publish` is.
+inline void end_row_wait(BoardProgress& board, std::uint64_t position) noexcept {
+  board.row_wait_position.store(position, std::memory_order_release);
+  board.row_wait_sequence.store(board.row_wait_sequence.load(std::memory_order_relaxed) + 1,
+                                std::memory_order_seq_cst);
+}
+[[nodiscard]] inline std::uint64_t load_row_wait(const BoardProgress& board) noexcept {
+  return board.row_wait_sequence.load(std::memory_order_seq_cst);
+}
+/// After the words were read: they are of that announcement.
+[[nodiscard]] inline bool is_row_wait(const BoardProgress& board, std::uint64_t sequence) noexcept {
+  acquire_fence();
+  return (sequence & 1) == 0 && board.row_wait_sequence.load(std::memory_order_relaxed) == sequence;
+}
+
 // ---- consumer: samples
 
 [[nodiscard]] inline std::uint64_t load_published(const BoardProgress& board) noexcept {
@@ -120,14 +163,27 @@ inline void consumer_sleeps_until(Desk& desk, std::uint64_t wanted) noexcept {
   desk.wake_at.store(wanted, std::memory_order_seq_cst);
   desk.sleeping.store(1, std::memory_order_seq_cst);
 }
+/// Before `consumer_sleeps_until`: it also wakes at that row.
+inline void consumer_wants_row(Desk& desk, std::uint32_t axis_plus_one,
+                               std::uint64_t row) noexcept {
+  desk.wake_at_row.store(row, std::memory_order_seq_cst);
+  desk.wake_axis.store(axis_plus_one, std::memory_order_seq_cst);
+}
+[[nodiscard]] inline std::uint64_t load_published_rows(const AxisEntry& axis) noexcept {
+  return axis.published_rows.load(std::memory_order_seq_cst);
+}
 inline void consumer_wakes(Desk& desk) noexcept {
   desk.sleeping.store(0, std::memory_order_relaxed);
 }
 
 /// Call it after samples were read or copied: any overwriting of them came after this claim.
-[[nodiscard]] inline std::uint64_t load_claimed_after_reading(const BoardProgress& board) noexcept {
+[[nodiscard]] inline std::uint64_t load_kept_from_after_reading(
+    const BoardProgress& board) noexcept {
   acquire_fence();
-  return board.claimed.load(std::memory_order_relaxed);
+  return board.kept_from.load(std::memory_order_relaxed);
+}
+[[nodiscard]] inline std::uint64_t load_kept_from(const BoardProgress& board) noexcept {
+  return board.kept_from.load(std::memory_order_acquire);
 }
 [[nodiscard]] inline std::uint64_t load_claimed(const BoardProgress& board) noexcept {
   return board.claimed.load(std::memory_order_acquire);
@@ -143,6 +199,20 @@ inline void consumer_wakes(Desk& desk) noexcept {
 
 // ---- consumer: space
 
+/// Whether one of the producer's threads sleeps until this consumer has released that much.
+[[nodiscard]] inline bool producer_waits_for(const BoardProgress& board, std::uint64_t consumer_id,
+                                             std::uint64_t position) noexcept {
+  return (board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id &&
+          board.wake_at.load(std::memory_order_seq_cst) <= position) ||
+         (board.rows_sleeping_on.load(std::memory_order_seq_cst) == consumer_id &&
+          board.rows_wake_at.load(std::memory_order_seq_cst) <= position);
+}
+[[nodiscard]] inline bool producer_waits_for(const BoardProgress& board,
+                                             std::uint64_t consumer_id) noexcept {
+  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id ||
+         board.rows_sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
+}
+
 /// Releases everything below `position`. Returns true if the producer sleeps for just that: wake it
 /// on the desk's word. The RMW is the store half of the handshake. It changes the word in any case,
 /// so that a producer that is about to sleep on the old value does not.
@@ -150,8 +220,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
                                   std::uint64_t position) noexcept {
   desk.released.store(position, std::memory_order_release);
   desk.release_sequence.fetch_add(1, std::memory_order_seq_cst);
-  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id &&
-         board.wake_at.load(std::memory_order_seq_cst) <= position;
+  return producer_waits_for(board, consumer_id, position);
 }
 
 /// Skips the rest of an epoch whose end is not known yet (`released` stays where it is).
@@ -159,7 +228,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
                                      std::uint64_t consumer_id, std::uint64_t epoch) noexcept {
   desk.skipping.store(epoch + 1, std::memory_order_release);
   desk.release_sequence.fetch_add(1, std::memory_order_seq_cst);
-  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
+  return producer_waits_for(board, consumer_id);
 }
 
 /// The epoch's end is known. `released` comes first, so that the producer sees one of the two.
@@ -168,7 +237,7 @@ inline void consumer_wakes(Desk& desk) noexcept {
   desk.released.store(end, std::memory_order_release);
   desk.skipping.store(0, std::memory_order_release);
   desk.release_sequence.fetch_add(1, std::memory_order_seq_cst);
-  return board.sleeping_on.load(std::memory_order_seq_cst) == consumer_id;
+  return producer_waits_for(board, consumer_id);
 }
 
 // ---- groups of ranks

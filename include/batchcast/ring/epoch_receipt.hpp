@@ -19,6 +19,7 @@ class EpochReceipt {
   /// `whole`: from the epoch's first sample on.
   void begin(bool whole) noexcept;
   void add(std::span<const std::uint64_t> sample_ids) noexcept { ours_.add(sample_ids); }
+  void add(const Receipt& samples) noexcept { ours_.add(samples); }
   /// Notes that samples of the epoch went by that are not in the receipt.
   void spoil() noexcept { whole_ = false; }
   [[nodiscard]] bool is_whole() const noexcept { return whole_; }

@@ -5,6 +5,7 @@
 #include <batchcast/core/group.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/layout.hpp>
+#include <batchcast/ring/row_table.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -40,8 +41,8 @@ class GroupState {
   [[nodiscard]] bool awaits_receipt() const noexcept { return awaits_receipt_; }
   /// Not all ranks will come to the end of the epoch that this one ended last.
   [[nodiscard]] bool will_not_meet() const noexcept;
-  /// A rank left that epoch at this position or before it.
-  [[nodiscard]] bool ends_here(std::uint64_t epoch, std::uint64_t position) const noexcept;
+  /// A rank left that epoch at this place or before it.
+  [[nodiscard]] bool ends_here(std::uint64_t epoch, RowPlace place) const noexcept;
   /// The rank that is gone, if that epoch is no longer available because of it.
   [[nodiscard]] std::optional<detail::LostRank> lost_for(std::uint64_t epoch) const noexcept;
   /// The rank that is gone, as long as the entry tells it. Ask once this rank is evicted.

@@ -36,10 +36,9 @@ BATCHCAST_INLINE bool GroupState::will_not_meet() const noexcept {
   return ordered::load_lost(entry_) != 0 && ordered::get(entry_.lost_from) < ended_;
 }
 
-BATCHCAST_INLINE bool GroupState::ends_here(std::uint64_t epoch,
-                                            std::uint64_t position) const noexcept {
-  return ordered::get_acquire(entry_.ends_epoch) == epoch + 1 &&
-         position >= ordered::get(entry_.ends_at);
+BATCHCAST_INLINE bool GroupState::ends_here(std::uint64_t epoch, RowPlace place) const noexcept {
+  if (ordered::get_acquire(entry_.ends_epoch) != epoch + 1) return false;
+  return place >= RowPlace{ordered::get(entry_.ends_at), ordered::get(entry_.ends_at_row)};
 }
 
 BATCHCAST_INLINE std::optional<detail::LostRank> GroupState::lost_before_eviction() const noexcept {

@@ -38,7 +38,8 @@ struct FieldEntry {
   std::uint32_t rank;                                       ///< dimensions of one sample
   std::array<std::int64_t, limits::dimensions_max> shape;   ///< zeros from `rank` on
   std::array<char, limits::field_name_bytes_max + 1> name;  ///< filled up with NULs
-  std::uint64_t reserved[3];
+  std::uint64_t axis;  ///< 0: none; else its number + 1. Then a row stands for a sample above
+  std::uint64_t reserved[2];
 };
 static_assert(sizeof(FieldEntry) == 192 && std::has_unique_object_representations_v<FieldEntry>);
 static_assert(offsetof(FieldEntry, dtype) == 32 && offsetof(FieldEntry, shape) == 40 &&
@@ -63,7 +64,9 @@ struct BoardHead {
   std::uint64_t epochs_offset;                ///< EpochEntry[limits::epochs_on_board]
   std::uint64_t pure;                         ///< 1 where the recipe determines every byte
   std::uint64_t first_position;               ///< of the stream
-  std::uint64_t reserved[7];
+  std::uint64_t axis_count;
+  std::uint64_t axes_offset;  ///< AxisEntry[axis_count]
+  std::uint64_t reserved[5];
 };
 static_assert(sizeof(BoardHead) == 200 && std::has_unique_object_representations_v<BoardHead>);
 static_assert(offsetof(BoardHead, capacity) == 40 && offsetof(BoardHead, producer_pid) == 72 &&
@@ -73,11 +76,14 @@ static_assert(offsetof(BoardHead, capacity) == 40 && offsetof(BoardHead, produce
 struct BoardProgress {
   alignas(cache_line_bytes) Shared64 published;  ///< all below it may be read
   alignas(cache_line_bytes) Shared64 claimed;    ///< all below it may be being written; never falls
+  Shared64 kept_from;  ///< no byte of positions from there on is being overwritten
   alignas(cache_line_bytes) Shared64 epochs_announced;  ///< epochs 0 … n-1 have their ends known
   Shared64 valid_from;  ///< positions below it were jumped over at least in part: not in the ring
   alignas(cache_line_bytes) Shared64
-      sleeping_on;   ///< 0: awake; else the consumer_id whose desk it waits for
-  Shared64 wake_at;  ///< wake me when that desk's `released` reaches it
+      sleeping_on;            ///< 0: awake; else the consumer_id whose desk it waits for
+  Shared64 wake_at;           ///< wake me when that desk's `released` reaches it
+  Shared64 rows_sleeping_on;  ///< the same of the thread that waits for rows
+  Shared64 rows_wake_at;
   alignas(cache_line_bytes) Shared32 state;        ///< StreamState
   Shared32 outcome;                                ///< StreamState that draining will end in
   Shared64 end_position;                           ///< of the stream, once draining
@@ -86,13 +92,41 @@ struct BoardProgress {
   Shared64 late_wakeups;
   Shared64 bad_samples;
   std::array<char, limits::state_text_bytes_max> state_text;  ///< complete before `state` says so
+  alignas(cache_line_bytes) Shared64 row_wait_sequence;       ///< odd while what follows is written
+  Shared64 row_wait_position;  ///< the position whose rows do not fit; position_max: none
 };
 static_assert(offsetof(BoardProgress, claimed) == 64 &&
               offsetof(BoardProgress, epochs_announced) == 128 &&
               offsetof(BoardProgress, sleeping_on) == 192 &&
               offsetof(BoardProgress, state) == 256 &&
               offsetof(BoardProgress, space_waits) == 320 &&
-              offsetof(BoardProgress, state_text) == 352 && sizeof(BoardProgress) == 2432);
+              offsetof(BoardProgress, state_text) == 352 &&
+              offsetof(BoardProgress, rows_sleeping_on) == 208 &&
+              offsetof(BoardProgress, row_wait_sequence) == 2432 && sizeof(BoardProgress) == 2496);
+
+/// One axis, and how many of its rows the ring holds.
+struct AxisEntry {
+  std::array<char, limits::field_name_bytes_max + 1> name;
+  std::uint64_t rows;            ///< A: the arena, which every field on the axis holds at least
+  std::uint64_t table_capacity;  ///< RowEntry: positions are taken modulo it
+  std::uint64_t table_bytes;     ///< of the table's segment
+  std::uint64_t reserved[5];
+  alignas(cache_line_bytes) Shared64 published_rows;  ///< rows of positions below `published`
+  Shared64 taken_to;  ///< positions below it have their rows, for the producer
+  // Of the position that waits for rows (BoardProgress::row_wait_position).
+  Shared64 waiting_first;  ///< where its rows begin
+  Shared64 waiting_rows;   ///< how many it has; rows_unknown: not known yet
+};
+static_assert(sizeof(AxisEntry) == 192 && offsetof(AxisEntry, rows) == 64 &&
+              offsetof(AxisEntry, published_rows) == 128);
+inline constexpr std::uint64_t rows_unknown = ~std::uint64_t{0};
+
+/// The rows of one position on one axis: an axis's table has them at position % table_capacity.
+struct RowEntry {
+  Shared64 first;
+  Shared64 rows;
+};
+static_assert(sizeof(RowEntry) == 16);
 
 /// The end of one epoch and what its producer vouches for. Epoch e stands at index
 /// e % limits::epochs_on_board; `epoch_plus_one` says whose it is, and is stored last.
@@ -131,12 +165,14 @@ struct ConsumerEntry {
   Shared64 group_receipt;   ///< GroupReceipt of the last epoch below `epochs_met`
   Shared64 ends_epoch;      ///< epoch + 1 of one that a rank left early; 0: none
   Shared64 ends_at;         ///< where it left: no rank begins a batch of that epoch here or beyond
+  Shared64 ends_at_row;     ///< inside the sample there
 };
 static_assert(offsetof(ConsumerEntry, name) == 32 && offsetof(ConsumerEntry, group) == 96 &&
               offsetof(ConsumerEntry, rank) == 160 && offsetof(ConsumerEntry, wake_word) == 192 &&
               offsetof(ConsumerEntry, group_lost) == 200 &&
               offsetof(ConsumerEntry, epochs_met) == 216 &&
-              offsetof(ConsumerEntry, ends_at) == 240 && sizeof(ConsumerEntry) == 256);
+              offsetof(ConsumerEntry, ends_at) == 240 &&
+              offsetof(ConsumerEntry, ends_at_row) == 248 && sizeof(ConsumerEntry) == 256);
 
 /// How the receipts of all ranks of a group together compare with the producer's.
 enum class GroupReceipt : std::uint8_t { unknown, matched, mismatched };
@@ -151,8 +187,10 @@ struct Desk {
   Shared32 release_sequence;                    ///< changes with every release
   alignas(cache_line_bytes) Shared32 sleeping;
   Shared32 batch_size;
-  Shared64 wake_at;   ///< wake me when `published` reaches it
-  Shared64 skipping;  ///< e + 1: skips epoch e up to its end, which is not known yet
+  Shared64 wake_at;      ///< wake me when `published` reaches it
+  Shared64 skipping;     ///< e + 1: skips epoch e up to its end, which is not known yet
+  Shared64 wake_at_row;  ///< or wake me when `published_rows` reaches it,
+  Shared32 wake_axis;    ///< of this axis: its number + 1. 0: none
   alignas(cache_line_bytes) Shared64 cursor;  ///< next position to deliver
   Shared64 samples;
   Shared64 batches;
@@ -164,13 +202,17 @@ struct Desk {
   alignas(cache_line_bytes) Shared64 epochs_matched;
   Shared64 epochs_mismatched;
   Shared64 epochs_unknown;
-  Shared64 skipped;  ///< samples that `free` pace lost to the producer
-  Shared64 reading;  ///< of a rank: epoch + 1 that it has begun, 0 between epochs
-  std::uint32_t reserved[6];
+  Shared64 skipped;       ///< samples that `free` pace lost to the producer
+  Shared64 reading;       ///< of a rank: epoch + 1 that it has begun, 0 between epochs
+  Shared64 oversized;     ///< samples with more rows than the consumer's budget
+  Shared64 dropped_rows;  ///< that are in no run, with a window
+  std::uint32_t reserved[2];
 };
 static_assert(offsetof(Desk, released) == 64 && offsetof(Desk, sleeping) == 128 &&
               offsetof(Desk, cursor) == 192 && offsetof(Desk, epochs_matched) == 256 &&
-              offsetof(Desk, reading) == 288 && sizeof(Desk) == 320);
+              offsetof(Desk, reading) == 288 && offsetof(Desk, wake_at_row) == 152 &&
+              offsetof(Desk, oversized) == 296 && offsetof(Desk, dropped_rows) == 304 &&
+              sizeof(Desk) == 320);
 
 inline constexpr std::size_t progress_offset = 256;
 inline constexpr std::size_t fields_offset = progress_offset + sizeof(BoardProgress) +

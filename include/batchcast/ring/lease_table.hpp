@@ -31,6 +31,9 @@ class LeaseTable {
 
   /// Leases the samples from `position` on; the reader then stands at `passed`. Returns its number.
   [[nodiscard]] std::uint64_t add(std::uint64_t position, std::uint64_t passed);
+  /// Releases what comes before the oldest lease. A rank's part begins later than the batch, and it
+  /// would wait for samples that it does not release itself: `in_the_way_of` counts from its part.
+  void release_before_oldest() noexcept;
   /// Gives a lease back. True if none is held any more.
   bool give_back(std::uint64_t number) noexcept;
   /// The reader stands at `position` now: below it, it needs only what is leased.
@@ -48,6 +51,8 @@ class LeaseTable {
     std::uint64_t leases;
     std::uint64_t oldest;  ///< position
   };
+  /// What is held now. `oldest` is where the reader stands if no lease is.
+  [[nodiscard]] Held held() const noexcept;
   /// What is held, if that keeps samples below `end` out of the ring for good: they would wait for
   /// themselves. Nothing if the host says that leases come back.
   [[nodiscard]] std::optional<Held> in_the_way_of(std::uint64_t end, ReaderHost& host) const;

@@ -37,6 +37,11 @@ BATCHCAST_INLINE std::uint64_t LeaseTable::add(std::uint64_t position, std::uint
   return next_++;
 }
 
+BATCHCAST_INLINE void LeaseTable::release_before_oldest() noexcept {
+  const std::lock_guard lock(mutex_);
+  let_go();
+}
+
 BATCHCAST_INLINE void LeaseTable::grow() {
   std::vector<Lease> larger(leases_.size() * 2);
   for (std::uint64_t number = first_; number < next_; ++number) {
@@ -105,6 +110,11 @@ BATCHCAST_INLINE bool LeaseTable::none_held() const noexcept {
 BATCHCAST_INLINE bool LeaseTable::hold_up_skip() const noexcept {
   const std::lock_guard lock(mutex_);
   return skip_ == Skip::wanted && held_ != 0;
+}
+
+BATCHCAST_INLINE LeaseTable::Held LeaseTable::held() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return {held_, held_ == 0 ? passed_ : leases_[first_ % leases_.size()].start};
 }
 
 BATCHCAST_INLINE std::optional<LeaseTable::Held> LeaseTable::in_the_way_of(std::uint64_t end,

@@ -196,6 +196,7 @@ BATCHCAST_INLINE std::uint64_t PrivateChunks::chunks() const noexcept {
 BATCHCAST_INLINE bool PrivateChunks::keep(AddressRange kept,
                                           std::span<const AddressRange> live) noexcept {
   if (states_ == nullptr) return false;
+  if (kept.begin == kept.end) return true;
   const std::uint64_t end = chunk_of(kept.end - 1) + 1;
   const SignalsBlocked until_done;  // as in make_private
   for (std::uint64_t chunk = chunk_of(kept.begin); chunk < end; ++chunk) {
@@ -211,7 +212,7 @@ BATCHCAST_INLINE bool PrivateChunks::keep(AddressRange kept,
 }
 
 BATCHCAST_INLINE bool PrivateChunks::is_private(AddressRange range) const noexcept {
-  if (states_ == nullptr) return false;
+  if (states_ == nullptr || range.begin == range.end) return false;
   const std::uint64_t end = chunk_of(range.end - 1) + 1;
   for (std::uint64_t chunk = chunk_of(range.begin); chunk < end; ++chunk) {
     if (states_[chunk].load() != detail::private_chunks::shared) return true;
@@ -222,7 +223,7 @@ BATCHCAST_INLINE bool PrivateChunks::is_private(AddressRange range) const noexce
 BATCHCAST_INLINE void PrivateChunks::give_back(AddressRange range,
                                                std::span<const AddressRange> live) noexcept {
   namespace its = detail::private_chunks;
-  if (states_ == nullptr) return;
+  if (states_ == nullptr || range.begin == range.end) return;
   its::for_each_gap(its::whole_pages(range), live, [this](AddressRange gap) {
     const std::uint64_t end = chunk_of(gap.end - 1) + 1;
     for (std::uint64_t chunk = chunk_of(gap.begin); chunk < end; ++chunk) {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/row_place.hpp>
 #include <batchcast/ring/receipt.hpp>
 
 #include <cstdint>
@@ -12,9 +13,9 @@ namespace batchcast::inline v0_1 {
 /// What a rank of a group took of an epoch.
 struct RankEpoch {
   std::uint64_t epoch = 0;
-  std::uint64_t position = 0;  ///< after the last batch that it took
-  bool early = false;          ///< it left the epoch before its end
-  bool known = false;          ///< the receipt has every sample that is the rank's
+  RowPlace place = {};  ///< after the last batch that it took
+  bool early = false;   ///< it left the epoch before its end
+  bool known = false;   ///< the receipt has every sample that is the rank's
   Receipt receipt;
 };
 

@@ -55,7 +55,8 @@ class RankReader {
   void check_group(std::uint64_t epoch);
   [[nodiscard]] std::uint64_t next_epoch() const noexcept;
   void pass_rest(bool early) noexcept;
-  void tell_end(std::uint64_t position, bool early) noexcept;
+  void tell_end(RowPlace at, bool early) noexcept;
+  [[nodiscard]] RowPlace place() const noexcept { return cursor_.place(); }
   [[noreturn]] void throw_broken() const;
 
   RingReader& reader_;

@@ -7,6 +7,7 @@
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/ring/look_ahead.hpp>
 
 #include <utility>
 
@@ -44,8 +45,8 @@ BATCHCAST_INLINE bool RankReader::peek(std::uint64_t samples, int timeout_ms, Ru
     cursor_.note_group();
     const bool is_in_epoch = !cursor_.between_epochs();
     if (is_in_epoch) check_group(cursor_.epoch());
-    const bool ends_here = is_in_epoch && state_.ends_here(cursor_.epoch(), cursor_.position());
-    if (const auto there = reader_.look_ahead(look, samples, ends_here)) {
+    const bool ends_here = is_in_epoch && state_.ends_here(cursor_.epoch(), place());
+    if (const auto there = LookAhead(reader_).find(look, samples, ends_here)) {
       run = *there;
       return true;
     }
@@ -146,9 +147,11 @@ BATCHCAST_INLINE std::uint64_t RankReader::next_epoch() const noexcept {
 
 /// Also where another rank ended it for all.
 BATCHCAST_INLINE bool RankReader::end_epoch_if_over(Look& look, std::uint64_t samples) {
-  look.published = cursor_.look();
+  do {
+    look.published = cursor_.look();
+  } while (reader_.rows_.drop_rest(look.published));
   if (cursor_.at_epoch_end()) {
-    tell_end(cursor_.position(), false);
+    tell_end(place(), false);
     cursor_.end_epoch();
     return true;
   }
@@ -162,14 +165,14 @@ BATCHCAST_INLINE bool RankReader::end_epoch_if_over(Look& look, std::uint64_t sa
 BATCHCAST_INLINE bool RankReader::is_left_here() {
   cursor_.note_group();
   check_group(cursor_.epoch());
-  if (!state_.ends_here(cursor_.epoch(), cursor_.position())) return false;
+  if (!state_.ends_here(cursor_.epoch(), place())) return false;
   reader_.check();  // the entry may be another consumer's by now
   return true;
 }
 
 /// Skips what is left of the epoch. `early`: the other ranks of the group will, too.
 BATCHCAST_INLINE void RankReader::pass_rest(bool early) noexcept {
-  const std::uint64_t position = cursor_.position();
+  const RowPlace left = place();
   // Of what no rank gets, the first one has the receipt.
   const Counted others = reader_.share_.is_first() ? Counted::here : Counted::elsewhere;
   switch (reader_.pass_rest(early ? Counted::nowhere : others)) {
@@ -179,21 +182,20 @@ BATCHCAST_INLINE void RankReader::pass_rest(bool early) noexcept {
       state_.leave_unbegun();
       break;
     case RingReader::Rest::skipped:
-      tell_end(position, early);
+      tell_end(left, early);
       break;
     case RingReader::Rest::passed:
-      tell_end(position, early && position < cursor_.position());
+      tell_end(left, early && left.position < cursor_.position());
       cursor_.end_epoch();
       break;
   }
 }
 
 /// The producer compares the receipts of all ranks.
-BATCHCAST_INLINE void RankReader::tell_end(std::uint64_t position, bool early) noexcept {
+BATCHCAST_INLINE void RankReader::tell_end(RowPlace at, bool early) noexcept {
   const std::uint64_t epoch = cursor_.epoch();
   state_.end_epoch(epoch);
-  host_.tell_epoch_end(
-      {epoch, position, early, reader_.receipt_.is_whole(), reader_.receipt_.sum()});
+  host_.tell_epoch_end({epoch, at, early, reader_.receipt_.is_whole(), reader_.receipt_.sum()});
 }
 
 // ---- the group breaks

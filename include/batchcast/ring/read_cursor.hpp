@@ -2,9 +2,11 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/row_place.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/futex.hpp>
+#include <batchcast/ring/row_table.hpp>
 #include <batchcast/ring/spinner.hpp>
 
 #include <atomic>
@@ -52,7 +54,10 @@ class ReadCursor {
     return phase_ != Phase::reading && phase_ != Phase::missed;
   }
   /// The position of the sample to be read next.
-  [[nodiscard]] std::uint64_t position() const noexcept { return position_; }
+  [[nodiscard]] std::uint64_t position() const noexcept { return place_.position; }
+  /// The row of that sample to be read next; the rows before it were. 0 but with a window.
+  [[nodiscard]] std::uint64_t row() const noexcept { return place_.row; }
+  [[nodiscard]] RowPlace place() const noexcept { return place_; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::uint64_t epoch_start() const noexcept { return epoch_start_; }
   /// The end of `epoch`, as far as the last look knows it.
@@ -60,7 +65,7 @@ class ReadCursor {
     return epoch_end_;
   }
   [[nodiscard]] bool at_epoch_end() const noexcept {
-    return epoch_end_ && position_ >= *epoch_end_;
+    return epoch_end_ && place_.position >= *epoch_end_;
   }
   [[nodiscard]] bool epochs_have_one_length() const noexcept { return samples_per_epoch_ != 0; }
 
@@ -94,18 +99,33 @@ class ReadCursor {
   /// For a rank: call it before reading its group's news. A later change ends the next sleep.
   void note_group() noexcept { group_seen_ = ordered::load_word(entry_.group_sequence); }
 
+  // ---- rows
+
+  /// What else ends a sleep: rows of an axis, or an announcement after the one that was seen.
+  struct RowWish {
+    std::uint32_t axis_plus_one = 0;  ///< 0: no rows
+    std::uint64_t row = 0;
+    std::optional<std::uint64_t> seen = {};
+  };
+  /// Which position waits for rows now.
+  [[nodiscard]] RowWait row_wait() const noexcept;
+  /// Its rows on an axis; `rows_unknown` where they are not known. Nothing if it is another by now.
+  [[nodiscard]] std::optional<RowRange> waiting_rows(const RowWait& wait,
+                                                     std::size_t axis) const noexcept;
+
   // ---- moving on
 
   /// Goes between epochs at that place. `skipping`, if not 0: the epoch + 1 that is being skipped.
-  void move_to(std::uint64_t position, std::uint64_t skipping);
+  void move_to(RowPlace place, std::uint64_t skipping);
   /// Goes into an epoch of which the caller knows where it starts.
   void begin_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;
   /// The caller will learn where it continues: `begin_at`.
   void unplace() noexcept { phase_ = Phase::unplaced; }
-  /// Counts a batch of `samples` as read; in a group `passed` includes those of the other ranks.
-  void take(std::uint64_t samples, std::uint64_t passed) noexcept {
-    position_ += passed;
-    ordered::set(desk_.cursor, position_);
+  /// Counts a batch of `samples` as read, and goes to the place behind it. In a group that is
+  /// behind those of the other ranks too.
+  void take(std::uint64_t samples, RowPlace next) noexcept {
+    place_ = next;
+    ordered::set(desk_.cursor, place_.position);
     ordered::count(desk_.samples, samples);
     ordered::count(desk_.batches);
   }
@@ -131,14 +151,23 @@ class ReadCursor {
   /// awaited end of an epoch is announced. It may also be an eviction, news about the reader's
   /// group, or `rung`, if given, being set. Counts as a wait on the desk.
   Woken wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
+             const std::atomic<bool>* rung = nullptr) {
+    return wait(wanted, RowWish(), seen, timeout_ms, rung);
+  }
+  Woken wait(std::uint64_t wanted, const RowWish& rows, StreamState seen, int timeout_ms,
              const std::atomic<bool>* rung = nullptr);
   /// The same without the look, and not counted.
   Woken sleep(std::uint64_t wanted, StreamState seen, int timeout_ms,
+              const std::atomic<bool>* rung = nullptr) {
+    return sleep(wanted, RowWish(), seen, timeout_ms, rung);
+  }
+  Woken sleep(std::uint64_t wanted, const RowWish& rows, StreamState seen, int timeout_ms,
               const std::atomic<bool>* rung = nullptr);
 
  private:
   [[nodiscard]] std::optional<std::uint64_t> announced_end(std::uint64_t epoch) const noexcept;
   [[nodiscard]] bool awaits_end() const noexcept;
+  [[nodiscard]] bool rows_have_come(const RowWish& rows) const noexcept;
   [[nodiscard]] bool group_has_news() const noexcept {
     return ordered::load_word(entry_.group_sequence) != group_seen_;
   }
@@ -149,11 +178,12 @@ class ReadCursor {
   const std::uint64_t consumer_id_;
   const std::uint64_t samples_per_epoch_;
   Phase phase_ = Phase::unplaced;
-  std::uint64_t position_ = 0;
+  RowPlace place_;
   std::uint64_t epoch_ = 0;
   std::uint64_t epoch_start_ = 0;
   std::optional<std::uint64_t> epoch_end_;
   std::uint32_t group_seen_ = 0;
+  bool wanted_rows_ = false;  ///< the desk says so
   Spinner spinner_;
 };
 

@@ -24,8 +24,9 @@ BATCHCAST_INLINE std::string ReadCursor::state_text() const {
   return {text.begin(), std::find(text.begin(), text.end(), '\0')};
 }
 
-BATCHCAST_INLINE void ReadCursor::move_to(std::uint64_t position, std::uint64_t skipping) {
-  jump(position);
+BATCHCAST_INLINE void ReadCursor::move_to(RowPlace place, std::uint64_t skipping) {
+  jump(place.position);
+  place_ = place;
   epoch_end_.reset();
   if (skipping != 0) {
     phase_ = Phase::skipping;
@@ -46,13 +47,13 @@ BATCHCAST_INLINE void ReadCursor::begin_at(std::uint64_t position, std::uint64_t
 }
 
 BATCHCAST_INLINE void ReadCursor::jump(std::uint64_t position) noexcept {
-  position_ = position;
+  place_ = {position, 0};
   ordered::set(desk_.cursor, position);
 }
 
 BATCHCAST_INLINE bool ReadCursor::find_epoch() {
   if (samples_per_epoch_ != 0) {
-    epoch_ = position_ / samples_per_epoch_;
+    epoch_ = place_.position / samples_per_epoch_;
     epoch_start_ = epoch_ * samples_per_epoch_;
     phase_ = Phase::between;
     return true;
@@ -65,14 +66,14 @@ BATCHCAST_INLINE bool ReadCursor::find_epoch() {
     if (!end) return false;  // it was just replaced: the next look finds a newer one
     start = *end;
   }
-  while (epoch > 0 && start > position_) {
+  while (epoch > 0 && start > place_.position) {
     --epoch;
     start = ordered::get(board_.epoch(epoch).start);
     if (ordered::get_acquire(board_.epoch(epoch).epoch_plus_one) != epoch + 1) return false;
   }
   const bool current = epoch == announced;
   // The current epoch may end before this position. If the sample there is published, it did not.
-  if (current && position_ != start && published() <= position_) return false;
+  if (current && place_.position != start && published() <= place_.position) return false;
   epoch_ = epoch;
   epoch_start_ = start;
   phase_ = Phase::between;
@@ -86,7 +87,7 @@ BATCHCAST_INLINE void ReadCursor::begin_epoch() noexcept {
 
 BATCHCAST_INLINE void ReadCursor::end_epoch() noexcept {
   ++epoch_;
-  epoch_start_ = position_;
+  epoch_start_ = place_.position;
   epoch_end_.reset();
   phase_ = Phase::between;
 }
@@ -108,7 +109,7 @@ BATCHCAST_INLINE bool ReadCursor::find_missed_end() noexcept {
   const bool announced = ordered::load_announced(board_.progress()) > epoch_;
   const auto end = announced_end(epoch_);
   // An end announced and gone from the board was replaced by that of a much later epoch.
-  const bool passed = announced && !(end && *end > position_);
+  const bool passed = announced && !(end && *end > place_.position);
   phase_ = passed ? Phase::unplaced : Phase::reading;
   return passed;
 }
@@ -137,19 +138,49 @@ BATCHCAST_INLINE bool ReadCursor::awaits_end() const noexcept {
   return samples_per_epoch_ == 0 && phase_ != Phase::unplaced && !epoch_end_;
 }
 
-BATCHCAST_INLINE Woken ReadCursor::wait(std::uint64_t wanted, StreamState seen, int timeout_ms,
-                                        const std::atomic<bool>* rung) {
+BATCHCAST_INLINE RowWait ReadCursor::row_wait() const noexcept {
+  const BoardProgress& progress = board_.progress();
+  for (;;) {
+    RowWait wait;
+    wait.sequence = ordered::load_row_wait(progress);
+    wait.position = ordered::get_acquire(progress.row_wait_position);
+    if (ordered::is_row_wait(progress, wait.sequence)) return wait;
+    // A producer that died, or was stopped, while it wrote leaves it so: there is none.
+    if ((wait.sequence & 1) != 0) return {wait.sequence, limits::position_max};
+  }
+}
+
+BATCHCAST_INLINE std::optional<RowRange> ReadCursor::waiting_rows(const RowWait& wait,
+                                                                  std::size_t axis) const noexcept {
+  const AxisEntry& entry = board_.axis(axis);
+  const RowRange rows{ordered::get(entry.waiting_first), ordered::get(entry.waiting_rows)};
+  if (!ordered::is_row_wait(board_.progress(), wait.sequence)) return std::nullopt;
+  return rows;
+}
+
+BATCHCAST_INLINE bool ReadCursor::rows_have_come(const RowWish& rows) const noexcept {
+  if (rows.axis_plus_one != 0 &&
+      ordered::load_published_rows(board_.axis(rows.axis_plus_one - 1)) >= rows.row) {
+    return true;
+  }
+  return rows.seen && ordered::load_row_wait(board_.progress()) != *rows.seen;
+}
+
+BATCHCAST_INLINE Woken ReadCursor::wait(std::uint64_t wanted, const RowWish& rows, StreamState seen,
+                                        int timeout_ms, const std::atomic<bool>* rung) {
   const std::uint64_t started_ns = now_ns();
   const bool found = spinner_.look([&] {
-    return published() >= wanted || group_has_news() || (rung != nullptr && rung->load());
+    return published() >= wanted || group_has_news() || (rung != nullptr && rung->load()) ||
+           rows_have_come(rows);
   });
-  const Woken woken = found ? Woken::value_changed : sleep(wanted, seen, timeout_ms, rung);
+  const Woken woken = found ? Woken::value_changed : sleep(wanted, rows, seen, timeout_ms, rung);
   ordered::count(desk_.waits);
   ordered::count(desk_.wait_ns, now_ns() - started_ns);
   return woken;
 }
 
-BATCHCAST_INLINE Woken ReadCursor::sleep(std::uint64_t wanted, StreamState seen, int timeout_ms,
+BATCHCAST_INLINE Woken ReadCursor::sleep(std::uint64_t wanted, const RowWish& rows,
+                                         StreamState seen, int timeout_ms,
                                          const std::atomic<bool>* rung) {
   const BoardProgress& progress = board_.progress();
   const std::uint64_t announced = ordered::load_announced(progress);
@@ -160,11 +191,16 @@ BATCHCAST_INLINE Woken ReadCursor::sleep(std::uint64_t wanted, StreamState seen,
     return ordered::look_again_published(progress) >= wanted ||
            (state != seen && detail::has_ended(state)) ||
            (samples_per_epoch_ == 0 && ordered::load_announced(progress) != announced) ||
-           group_has_news() || (rung != nullptr && rung->load()) || revoked();
+           group_has_news() || (rung != nullptr && rung->load()) || rows_have_come(rows) ||
+           revoked();
   };
   // An end that was announced after the caller's look and before this one would wake no sleeper.
   if (awaits_end() && announced > epoch_) return Woken::value_changed;
   Woken woken = Woken::value_changed;
+  if (rows.axis_plus_one != 0 || wanted_rows_) {
+    wanted_rows_ = rows.axis_plus_one != 0;
+    ordered::consumer_wants_row(desk_, rows.axis_plus_one, rows.row);
+  }
   ordered::consumer_sleeps_until(desk_, wanted);
   if (!has_come()) {
     const auto in_vain = [&] {

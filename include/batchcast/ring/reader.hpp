@@ -3,6 +3,7 @@
 #pragma once
 
 #include <batchcast/core/options.hpp>
+#include <batchcast/core/row_place.hpp>
 #include <batchcast/ring/batch_share.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/epoch_receipt.hpp>
@@ -10,6 +11,9 @@
 #include <batchcast/ring/lease_table.hpp>
 #include <batchcast/ring/read_cursor.hpp>
 #include <batchcast/ring/reader_host.hpp>
+#include <batchcast/ring/row_reading.hpp>
+#include <batchcast/ring/run.hpp>
+#include <batchcast/ring/sample_ids.hpp>
 #include <batchcast/ring/window.hpp>
 
 #include <atomic>
@@ -17,25 +21,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace batchcast::inline v0_1 {
-
-/// A run of positions that a consumer may look at. Never crosses an epoch.
-struct Run {
-  std::uint64_t position = 0;
-  std::uint64_t size = 0;
-  std::uint64_t epoch = 0;
-  std::uint64_t lease = 0;  ///< to be given back; meaningless for `free` pace
-  /// Samples at its end that repeat others: behind position batch_start + batch_size − 1 the
-  /// samples begin again at `batch_start`. Such a run has to be copied.
-  std::uint64_t padding = 0;
-  /// The samples that were at the cursor: those of all shares together.
-  std::uint64_t batch_start = 0;
-  std::uint64_t batch_size = 0;
-
-  /// Samples that are no padding.
-  [[nodiscard]] std::uint64_t own() const noexcept { return size - padding; }
-};
 
 enum class Next { batch, end_of_epoch, timed_out };
 
@@ -44,25 +32,8 @@ struct ReaderStatus {
   std::uint64_t waits = 0, wait_ns = 0, late_wakeups = 0;
   std::uint64_t epochs_matched = 0, epochs_mismatched = 0, epochs_unknown = 0;
   std::uint64_t leases_held = 0;
-};
-
-/// Where a reader finds the sample ids. `shown` is the mapping that the trainer has pointers into.
-/// Once `written` is set the trainer has written there, and `apart` has the ring's ids. To be asked
-/// once the samples are known to be published.
-struct SampleIds {
-  FieldWindow shown;
-  FieldWindow apart;
-  const std::atomic<std::uint32_t>* written = nullptr;  ///< none: `shown` has the ring's for good
-
-  SampleIds(FieldWindow window) : shown(window) {}  // NOLINT(google-explicit-constructor)
-  SampleIds(FieldWindow window, FieldWindow other, const std::atomic<std::uint32_t>& flag)
-      : shown(window), apart(other), written(&flag) {}
-
-  [[nodiscard]] std::span<const std::uint64_t> at(std::uint64_t position,
-                                                  std::uint64_t size) const noexcept {
-    const bool away = written != nullptr && written->load() != 0;
-    return {reinterpret_cast<const std::uint64_t*>((away ? apart : shown).at(position)), size};
-  }
+  std::uint64_t oversized = 0;
+  std::uint64_t dropped_rows = 0;
 };
 
 /// A consumer's end of a ring: which run comes next, when an epoch is over, and what is thrown.
@@ -83,6 +54,11 @@ class RingReader {
     std::uint32_t share = 0;   ///< it takes this one, from 0 on,
     std::uint32_t shares = 1;  ///< of as many equal shares of each batch
     OnMiss on_miss = OnMiss::skip;
+    std::vector<ReaderAxis> axes = {};  ///< the stream's
+    RowBudget budget = {};
+    bool rides = false;  ///< of a dead producer it takes no batch that its death cut short
+    RowWindow window = {};
+    std::uint64_t row = 0;                   ///< where it begins, inside the sample at its position
     std::uint64_t spin_ns = 0;               ///< look at most this long before sleeping
     std::string stream;                      ///< for messages
     std::string memory_option = "--memory";  ///< for messages: of `serve`, what enlarges the ring
@@ -103,8 +79,10 @@ class RingReader {
 
   /// The run of the next batch of `samples` samples: where this epoch has no more, the first one of
   /// the next epoch. Waits until its samples are published; false at the time-out. Changes nothing,
-  /// counts nothing and takes no lease. Throws as `next`, and InvalidArgument where the next epoch
-  /// has no such batch either. The caller copies the run, and then asks `still_held`.
+  /// counts nothing and takes no lease. It passes what a budget drops, and samples without rows,
+  /// at the cursor of an epoch that is begun. Throws as `next`; InvalidArgument where an epoch has
+  /// no such batch at all; RingTooSmall where only `next` can pass what leaves no room. The caller
+  /// copies the run, and then asks `still_held`.
   [[nodiscard]] bool peek(std::uint64_t samples, int timeout_ms, Run& run);
   /// After the copy of a run without a lease: the producer overwrote none of its samples meanwhile.
   [[nodiscard]] bool still_held(const Run& run) const noexcept;
@@ -113,6 +91,10 @@ class RingReader {
   /// next call of `next` gives.
   [[nodiscard]] bool copied(const Run& run, std::span<const std::uint64_t> sample_ids);
 
+  /// From the next batch on. A batch then has at most `samples` samples, and is cut by rows.
+  void set_budget(const RowBudget& budget) noexcept { rows_.set_budget(budget); }
+  /// The same of a window; unset, batches begin at a sample again.
+  void set_window(const RowWindow& window) noexcept { rows_.set_window(window); }
   /// Returns a lease, in any order. True if none is held any more.
   bool give_back(std::uint64_t lease) noexcept;
 
@@ -122,7 +104,8 @@ class RingReader {
 
   /// The place that the producer gave: for the next loop with `let_go`, or for one that moves. No
   /// lease is held.
-  void move_to(std::uint64_t position);
+  void move_to(RowPlace place);
+  void move_to(std::uint64_t position) { move_to(RowPlace{position, 0}); }
 
   [[nodiscard]] bool between_epochs() const noexcept { return cursor_.between_epochs(); }
   /// True if another epoch begins; waits until that is known. Nothing at the time-out.
@@ -132,6 +115,8 @@ class RingReader {
   void check() const;  ///< throws Revoked, or what the host throws instead
 
   [[nodiscard]] std::uint64_t position() const noexcept { return cursor_.position(); }
+  [[nodiscard]] std::uint64_t row() const noexcept { return cursor_.row(); }
+  [[nodiscard]] RowPlace place() const noexcept { return cursor_.place(); }
   /// Of the next sample: while the rest of an epoch is skipped, the one after it.
   [[nodiscard]] std::uint64_t epoch() const noexcept {
     return cursor_.epoch() + (cursor_.phase() == Phase::skipping ? 1 : 0);
@@ -142,6 +127,8 @@ class RingReader {
 
  private:
   friend class RankReader;  // it takes the same steps, and asks its group between them
+  friend struct ReaderHandover;
+  friend class LookAhead;  // it takes them, and none that changes anything
 
   using Phase = ReadCursor::Phase;
   /// One look at the board: what it found, and what to sleep for where that is not enough.
@@ -149,12 +136,13 @@ class RingReader {
     StreamState state;            ///< read before what it is the end of
     std::uint64_t published = 0;  ///< read before the ends of epochs
     std::uint64_t wanted = ReadCursor::endless;
+    ReadCursor::RowWish rows = {};
   };
   /// Where a batch begins, and where its epoch ends, if that is known.
   struct Place {
-    std::uint64_t position = 0;
+    RowPlace at = {};
     std::uint64_t epoch = 0;
-    std::optional<std::uint64_t> end;
+    std::optional<std::uint64_t> end = {};
   };
   /// Who counts what this reader skips: the samples of a rest, the epoch that was skipped.
   enum class Counted { here, elsewhere, nowhere };
@@ -169,6 +157,7 @@ class RingReader {
   [[nodiscard]] bool sleep(const Look& look, std::uint64_t deadline_ns, bool counts = true);
   void look_whether_alive(std::uint64_t now) noexcept;
   [[nodiscard]] bool is_over(StreamState state) const noexcept;
+  [[nodiscard]] bool takes_rest(StreamState state) const noexcept;
   [[noreturn]] void throw_over(StreamState state) const;
   void throw_complaint();
 
@@ -185,7 +174,8 @@ class RingReader {
   [[nodiscard]] bool end_epoch_if_over(Look& look, std::uint64_t samples);
   [[nodiscard]] bool missed_end();
   [[nodiscard]] bool miss_overwritten();
-  [[nodiscard]] bool is_rest_left_out(const Look& look, std::uint64_t samples) const noexcept;
+  [[nodiscard]] bool is_rest_left_out(const Look& look, std::uint64_t samples) noexcept;
+  [[nodiscard]] bool leaves_out(std::uint64_t left, std::uint64_t samples) const noexcept;
   void close_epoch();
   void count_receipt(std::uint64_t epoch, EpochReceipt::Verdict verdict,
                      const std::string& difference);
@@ -200,11 +190,9 @@ class RingReader {
   [[nodiscard]] static Run run_of(const BatchShare::Part& part, const Place& place,
                                   std::uint64_t there) noexcept;
 
-  // ---- a look ahead
-  [[nodiscard]] std::optional<Run> look_ahead(Look& look, std::uint64_t samples, bool ends_here);
-  [[nodiscard]] std::optional<Place> next_place(std::uint64_t samples, bool ends_here);
-  [[nodiscard]] std::optional<Run> run_at(const Place& place, std::uint64_t samples,
-                                          std::uint64_t published) const noexcept;
+  // ---- rows
+  void make_row_room(Look& look, std::uint64_t begin, std::uint64_t needed, Room room);
+  [[nodiscard]] bool take_cut(Look& look, std::uint64_t samples, Room room, Run& run);
 
   BoardView board_;
   Desk& desk_;
@@ -217,6 +205,7 @@ class RingReader {
   LeaseTable leases_;
   LeaseRoom room_;
   EpochReceipt receipt_;
+  RowReading rows_;
   std::string complaint_;  ///< of a receipt that did not match, to be thrown
   bool producer_dead_ = false;
   std::uint64_t looked_alive_ns_ = 0;

@@ -8,6 +8,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/ring/look_ahead.hpp>
 #include <batchcast/ring/stream_over.hpp>
 
 #include <algorithm>
@@ -23,6 +24,23 @@ inline constexpr std::uint64_t look_alive_every_ns = 50'000'000;
 // must know.
 inline constexpr std::uint64_t sleep_ms_max = limits::sleep_ms_max / 2;
 
+inline ReaderStatus status_of(const Desk& desk) noexcept {
+  ReaderStatus status;
+  status.samples = ordered::get(desk.samples);
+  status.batches = ordered::get(desk.batches);
+  status.skipped = ordered::get(desk.skipped);
+  status.oversized = ordered::get(desk.oversized);
+  status.dropped_rows = ordered::get(desk.dropped_rows);
+  status.waits = ordered::get(desk.waits);
+  status.wait_ns = ordered::get(desk.wait_ns);
+  status.late_wakeups = ordered::get(desk.late_wakeups);
+  status.epochs_matched = ordered::get(desk.epochs_matched);
+  status.epochs_mismatched = ordered::get(desk.epochs_mismatched);
+  status.epochs_unknown = ordered::get(desk.epochs_unknown);
+  status.leases_held = ordered::get(desk.leases_held);
+  return status;
+}
+
 }  // namespace detail::reader
 
 BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds sample_ids,
@@ -36,15 +54,20 @@ BATCHCAST_INLINE RingReader::RingReader(BoardView board, Desk& desk, SampleIds s
       share_(options_.share, options_.shares, options_.tail),
       cursor_(board, desk, options_.spin_ns),
       leases_(board, desk),
-      room_(leases_, host, {options_.stream, options_.memory_option, capacity_}) {
-  move_to(ordered::load_released(desk));
+      room_(leases_, host, {options_.stream, options_.memory_option, capacity_}),
+      rows_(
+          board, desk, sample_ids_, cursor_, leases_, receipt_, host,
+          {std::move(options_.axes), options_.budget, options_.window, options_.tail, options_.pace,
+           options_.share, options_.shares, options_.stream, options_.memory_option}) {
+  move_to(RowPlace{ordered::load_released(desk), options_.row});
 }
 
-BATCHCAST_INLINE void RingReader::move_to(std::uint64_t position) {
+BATCHCAST_INLINE void RingReader::move_to(RowPlace place) {
   const std::uint64_t skipping = ordered::load_skipping(desk_);
   if (!between_epochs()) ordered::count(desk_.epochs_unknown);  // it is not read to its end
-  leases_.restart(position, skipping != 0);
-  cursor_.move_to(position, skipping);
+  leases_.restart(place.position, skipping != 0);
+  cursor_.move_to(place, skipping);
+  rows_.forget_place();
 }
 
 BATCHCAST_INLINE Next RingReader::next(std::uint64_t samples, int timeout_ms, Run& run, Room room) {
@@ -67,7 +90,7 @@ BATCHCAST_INLINE bool RingReader::peek(std::uint64_t samples, int timeout_ms, Ru
   const std::uint64_t deadline_ns = deadline_after(timeout_ms);
   for (;;) {
     Look look{cursor_.state(), cursor_.published()};
-    if (const auto there = look_ahead(look, samples, false)) {
+    if (const auto there = LookAhead(*this).find(look, samples, false)) {
       run = *there;
       return true;
     }
@@ -109,8 +132,8 @@ BATCHCAST_INLINE bool RingReader::sleep(const Look& look, std::uint64_t deadline
   }
   const std::uint64_t left_ms = (deadline_ns - now + 999'999) / 1'000'000;
   const auto most_ms = static_cast<int>(std::min(detail::reader::sleep_ms_max, left_ms));
-  const Woken woken = counts ? cursor_.wait(look.wanted, look.state, most_ms)
-                             : cursor_.sleep(look.wanted, look.state, most_ms);
+  const Woken woken = counts ? cursor_.wait(look.wanted, look.rows, look.state, most_ms)
+                             : cursor_.sleep(look.wanted, look.rows, look.state, most_ms);
   if (woken == Woken::timed_out) look_whether_alive(0);
   check();
   host_.while_waiting();
@@ -126,6 +149,11 @@ BATCHCAST_INLINE void RingReader::look_whether_alive(std::uint64_t now) noexcept
 
 BATCHCAST_INLINE bool RingReader::is_over(StreamState state) const noexcept {
   return detail::has_ended(state) || producer_dead_;
+}
+
+/// Of a stream that is over, whether a batch may be shorter than it would have been.
+BATCHCAST_INLINE bool RingReader::takes_rest(StreamState state) const noexcept {
+  return detail::has_ended(state) || (producer_dead_ && !options_.rides);
 }
 
 BATCHCAST_INLINE void RingReader::throw_over(StreamState state) const {
@@ -174,11 +202,13 @@ BATCHCAST_INLINE void RingReader::await_begin(Look& look, bool is_found, Room ro
   const bool is_placed = is_found || cursor_.phase() == Phase::skipping;
   look.wanted = is_placed ? ReadCursor::endless : cursor_.position() + 1;
   if (room == Room::make) room_.make_for_skip();
+  // Whatever comes next, no batch that this reader still holds may be what keeps it from coming.
+  make_row_room(look, limits::position_max, look.wanted, room);
 }
 
 BATCHCAST_INLINE void RingReader::begin_epoch() noexcept {
   cursor_.begin_epoch();
-  receipt_.begin(cursor_.position() == cursor_.epoch_start());
+  receipt_.begin(cursor_.place() == RowPlace{cursor_.epoch_start(), 0});
 }
 
 /// Of the epoch that was begun. One that was begun after the stream's end is none.
@@ -204,8 +234,9 @@ BATCHCAST_INLINE std::optional<bool> RingReader::next_epoch_comes(StreamState st
 /// Before a sleep that ends once it is known whether the next epoch comes.
 BATCHCAST_INLINE void RingReader::await_next_epoch(Look& look, bool is_found) {
   room_.make_for_skip();
+  if (is_found) look.wanted = cursor_.position() + 1;
+  make_row_room(look, limits::position_max, look.wanted, Room::make);
   if (!is_found) return;
-  look.wanted = cursor_.position() + 1;
   // Only where the epoch is known to exist: else the stream may end without more room.
   if (cursor_.epochs_have_one_length()) {
     room_.check(look.wanted);
@@ -225,7 +256,7 @@ BATCHCAST_INLINE bool RingReader::end_epoch_if_over(Look& look, std::uint64_t sa
       throw_complaint();
       return true;
     }
-  } while (miss_overwritten());
+  } while (miss_overwritten() || rows_.drop_rest(look.published));
   if (!is_rest_left_out(look, samples)) return false;
   leave_epoch();
   throw_complaint();
@@ -246,7 +277,7 @@ BATCHCAST_INLINE bool RingReader::miss_overwritten() {
   const std::uint64_t oldest = oldest_there();
   if (cursor_.position() >= oldest) return false;
   const std::uint64_t target =
-      after_miss(oldest, {cursor_.position(), cursor_.epoch(), cursor_.epoch_end()});
+      after_miss(oldest, {cursor_.place(), cursor_.epoch(), cursor_.epoch_end()});
   const std::uint64_t lost = target - cursor_.position();
   receipt_.spoil();
   cursor_.miss(target);
@@ -262,27 +293,38 @@ BATCHCAST_INLINE bool RingReader::miss_overwritten() {
   return true;
 }
 
+/// No position is beyond `position_max`, and a reader that a board sent there would miss for ever.
 BATCHCAST_INLINE std::uint64_t RingReader::oldest_there() const noexcept {
-  return oldest_held(ordered::load_claimed(board_.progress()), capacity_,
-                     ordered::get_acquire(board_.progress().valid_from));
+  const std::uint64_t oldest = oldest_held(ordered::load_kept_from(board_.progress()),
+                                           ordered::get_acquire(board_.progress().valid_from));
+  return std::min(oldest, limits::position_max);
 }
 
 /// Into the middle of what there is: at its very edge the next sample would be missed as well.
 BATCHCAST_INLINE std::uint64_t RingReader::after_miss(std::uint64_t oldest,
                                                       const Place& place) const noexcept {
+  const std::uint64_t published = cursor_.published();
   const std::uint64_t claimed = ordered::load_claimed(board_.progress());
   const std::uint64_t target =
-      std::min(saturating_sub(claimed, capacity_ / 2), cursor_.published());
-  return std::min(std::max({target, oldest, place.position}),
+      rows_.after_miss(oldest, published, saturating_sub(claimed, capacity_ / 2));
+  return std::min(std::max({target, oldest, place.at.position}),
                   place.end.value_or(limits::position_max));
 }
 
 /// All of the epoch is published, and what is left of it makes no batch.
 BATCHCAST_INLINE bool RingReader::is_rest_left_out(const Look& look,
-                                                   std::uint64_t samples) const noexcept {
+                                                   std::uint64_t samples) noexcept {
   const std::optional<std::uint64_t>& end = cursor_.epoch_end();
   if (!end || look.published < *end) return false;
-  const std::uint64_t left = *end - cursor_.position();
+  if (rows_.cuts_rows()) {
+    return rows_.cuts_nothing({cursor_.place(), look.published, end, samples});
+  }
+  return leaves_out(*end - cursor_.position(), samples);
+}
+
+/// Whether that rest of an epoch makes no batch.
+BATCHCAST_INLINE bool RingReader::leaves_out(std::uint64_t left,
+                                             std::uint64_t samples) const noexcept {
   return left < share_.whole(samples) && !share_.part_of(samples, left);
 }
 
@@ -355,13 +397,17 @@ BATCHCAST_INLINE void RingReader::count_rest(std::uint64_t end, Counted counted)
 /// Of a stream that is over, what is left of the epoch will do. Throws where nothing is.
 BATCHCAST_INLINE bool RingReader::take_if_there(Look& look, std::uint64_t samples, Room room,
                                                 Run& run) {
-  const std::uint64_t position = cursor_.position();
+  if (rows_.cuts_rows()) return take_cut(look, samples, room, run);
+  const std::uint64_t position = cursor_.position() + (cursor_.row() == 0 ? 0 : 1);
   look.wanted = saturating_add(position, share_.whole(samples));
   if (cursor_.epoch_end()) look.wanted = std::min(look.wanted, *cursor_.epoch_end());
-  if (look.published >= look.wanted) return deliver(samples, look.wanted - position, run);
+  if (look.published >= look.wanted && cursor_.row() == 0)
+    return deliver(samples, look.wanted - position, run);
   if (room == Room::make) room_.check(look.wanted);
+  make_row_room(look, position, look.wanted, room);
   if (!is_over(look.state)) return false;
-  const bool some_left = look.published > position && options_.tail == Tail::keep;
+  const bool some_left =
+      takes_rest(look.state) && look.published > position && options_.tail == Tail::keep;
   if (some_left && deliver(samples, look.published - position, run)) return true;
   throw_over(look.state);
 }
@@ -371,39 +417,41 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
   const auto part = share_.part_of(samples, there);
   if (!part) return false;
   const std::uint64_t start = cursor_.position();
-  run = run_of(*part, {start, cursor_.epoch(), {}}, there);
+  run = run_of(*part, {{start, 0}, cursor_.epoch(), {}}, there);
   if (options_.pace == Pace::free) return true;
   run.lease = leases_.add(run.padding == 0 ? run.position : start, start + there);
   if (run.own() != 0) receipt_.add(sample_ids_.at(run.position, run.own()));
   if (part->dropped != 0 && share_.is_first()) {
     receipt_.add(sample_ids_.at(start + there - part->dropped, part->dropped));
   }
-  cursor_.take(run.size, there);
+  if (run.position != start) leases_.release_before_oldest();
+  cursor_.take(run.size, run.next());
   return true;
 }
 
 BATCHCAST_INLINE Run RingReader::run_of(const BatchShare::Part& part, const Place& place,
                                         std::uint64_t there) noexcept {
   Run run;
-  run.position = place.position + part.offset;
+  run.position = place.at.position + part.offset;
   run.size = part.size;
   run.epoch = place.epoch;
   run.padding = part.padding;
-  run.batch_start = place.position;
+  run.batch_start = place.at.position;
   run.batch_size = there;
   return run;
 }
 
 BATCHCAST_INLINE bool RingReader::still_held(const Run& run) const noexcept {
-  return ordered::load_claimed_after_reading(board_.progress()) <=
-         saturating_add(run.batch_start, capacity_);
+  return ordered::load_kept_from_after_reading(board_.progress()) <= run.batch_start;
 }
 
 BATCHCAST_INLINE bool RingReader::copied(const Run& run,
                                          std::span<const std::uint64_t> sample_ids) {
+  if (run.is_window()) return rows_.take_copied(run);
   if (!still_held(run)) return false;
+  if (rows_.cuts_rows()) rows_.note_copied(run);
   receipt_.add(sample_ids.first(run.own()));
-  cursor_.take(run.size, run.batch_size);
+  cursor_.take(run.size, run.next());
   leases_.pass(cursor_.position());
   return true;
 }
@@ -412,75 +460,35 @@ BATCHCAST_INLINE bool RingReader::give_back(std::uint64_t lease) noexcept {
   return leases_.give_back(lease);
 }
 
-// ---- a look ahead
+// ---- with a budget of rows
 
-/// The next batch; nothing while it is not there. `ends_here`: the epoch of the cursor ends at the
-/// cursor, even where the board has a later end.
-BATCHCAST_INLINE std::optional<Run> RingReader::look_ahead(Look& look, std::uint64_t samples,
-                                                           bool ends_here) {
-  if (const std::optional<Place> place = next_place(samples, ends_here)) {
-    look.wanted = std::min(saturating_add(place->position, share_.whole(samples)),
-                           place->end.value_or(limits::position_max));
-    const bool whole = look.published >= look.wanted;
-    if (whole || (is_over(look.state) && options_.tail == Tail::keep)) {
-      if (auto there = run_at(*place, samples, std::min(look.published, look.wanted))) return there;
-    }
-    if (whole) {
-      throw InvalidArgument(
-          text("batchcast: epoch {} of stream `{}` has no batch of {} samples: it is shorter, and "
-               "its tail is dropped.",
-               place->epoch, options_.stream, samples));
-    }
-    room_.check(look.wanted);
-  }
-  if (is_over(look.state)) throw_over(look.state);
-  room_.make_for_skip();
-  return std::nullopt;
+BATCHCAST_INLINE void RingReader::make_row_room(Look& look, std::uint64_t begin,
+                                                std::uint64_t needed, Room room) {
+  look.wanted = rows_.make_room(begin, needed, look.wanted, room == Room::make, look.rows);
 }
 
-/// Where the next batch begins; nothing while the board does not tell its epoch.
-BATCHCAST_INLINE std::optional<RingReader::Place> RingReader::next_place(std::uint64_t samples,
-                                                                         bool ends_here) {
-  if (cursor_.phase() == Phase::missed) static_cast<void>(missed_end());
-  if (cursor_.phase() == Phase::unplaced && !cursor_.find_epoch()) return std::nullopt;
-  cursor_.look_for_end();
-  Place place{cursor_.position(), cursor_.epoch(), cursor_.epoch_end()};
-  if (options_.pace == Pace::free && place.position < oldest_there()) {
-    place.position = after_miss(oldest_there(), place);
+BATCHCAST_INLINE bool RingReader::take_cut(Look& look, std::uint64_t samples, Room room, Run& run) {
+  const RowPlace place = cursor_.place();
+  const RowReading::Samples there{place, look.published, cursor_.epoch_end(), samples};
+  const RowReading::Found found = rows_.cut(there, takes_rest(look.state));
+  if (!rows_.is_cut_sound(place.position)) return look.wanted = 0, false;
+  if (found == RowReading::Found::more) {
+    if (rows_.pass_dropped(there)) return look.wanted = 0, false;
+    if (is_over(look.state)) throw_over(look.state);
+    look.wanted = rows_.await(there, look.rows);
+    make_row_room(look, place.position, look.published + 1, room);
+    if (room == Room::make) room_.check(look.published + 1);
+    return false;
   }
-  // The epoch of the cursor has no further batch for this reader: it is over, or was left.
-  const bool is_at_end = cursor_.phase() == Phase::skipping || ends_here ||
-                         (!between_epochs() && cursor_.at_epoch_end());
-  const bool has_batch =
-      !is_at_end &&
-      (!place.end || (place.position < *place.end && run_at(place, samples, *place.end)));
-  if (has_batch) return place;
-  if (!place.end) return std::nullopt;
-  return Place{*place.end, place.epoch + 1, cursor_.end_of(place.epoch + 1)};
-}
-
-/// The run of this reader among the samples below `published`; nothing where it gets none.
-BATCHCAST_INLINE std::optional<Run> RingReader::run_at(const Place& place, std::uint64_t samples,
-                                                       std::uint64_t published) const noexcept {
-  if (published <= place.position) return std::nullopt;
-  const std::uint64_t there = std::min(published - place.position, share_.whole(samples));
-  const auto part = share_.part_of(samples, there);
-  return part ? std::optional(run_of(*part, place, there)) : std::nullopt;
+  rows_.refuse(found, there);
+  if (found != RowReading::Found::batch) throw_over(look.state);
+  run = rows_.run(there, cursor_.epoch());
+  if (options_.pace != Pace::free) rows_.deliver(run);
+  return true;
 }
 
 BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
-  ReaderStatus status;
-  status.samples = ordered::get(desk_.samples);
-  status.batches = ordered::get(desk_.batches);
-  status.skipped = ordered::get(desk_.skipped);
-  status.waits = ordered::get(desk_.waits);
-  status.wait_ns = ordered::get(desk_.wait_ns);
-  status.late_wakeups = ordered::get(desk_.late_wakeups);
-  status.epochs_matched = ordered::get(desk_.epochs_matched);
-  status.epochs_mismatched = ordered::get(desk_.epochs_mismatched);
-  status.epochs_unknown = ordered::get(desk_.epochs_unknown);
-  status.leases_held = ordered::get(desk_.leases_held);
-  return status;
+  return detail::reader::status_of(desk_);
 }
 
 }  // namespace batchcast::inline v0_1

@@ -10,6 +10,6 @@
 
 namespace batchcast::inline v0_1::detail {
 
-inline const bool start_is_here = bring_start();
+[[gnu::visibility("hidden")]] inline const bool start_is_here = bring_start();
 
 }  // namespace batchcast::inline v0_1::detail

@@ -60,11 +60,23 @@ inline std::string recipe_in(std::string_view text) {
   return {};
 }
 
+/// Whether it is this command, which did not take its words (exit code 2) and said so.
+inline bool refused_its_words(const CommandRun& run) {
+  return run.output.empty() && run.end == text_of_end(true, 2) &&
+         run.errors.starts_with("batchcast: ");
+}
+
 /// No word that this library knows: the command was called wrongly, is another program, or another
 /// version of it.
 [[noreturn]] inline void say_no_answer(const StartTarget& target,
                                        const std::vector<std::string>& words,
                                        const CommandRun& run) {
+  if (refused_its_words(run)) {
+    throw StartFailed(
+        text("batchcast: the command that starts stream `{}` refused its words: "
+             "`{}`. It said{}",
+             target.stream, shell_text(words), indented_end(run.errors)));
+  }
   std::string message = text("batchcast: it is not known whether stream `{}` is served: `{}` ",
                              target.stream, shell_text(words));
   if (run.timed_out) {

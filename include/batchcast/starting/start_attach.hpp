@@ -12,7 +12,10 @@ namespace batchcast::inline v0_1::detail {
 /// what they ask for.
 [[nodiscard]] std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerOptions& options);
 
+/// Starts it in the same way, and does not attach.
+void start_alone(const ConsumerOptions& options, int timeout_ms);
+
 /// From now on consumers of this program can start their streams. True.
-bool bring_start() noexcept;
+[[gnu::visibility("hidden")]] bool bring_start() noexcept;
 
 }  // namespace batchcast::inline v0_1::detail

@@ -96,7 +96,14 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> attach_to_started(const ConsumerO
   }
 }
 
+BATCHCAST_INLINE void start_alone(const ConsumerOptions& options, int timeout_ms) {
+  static_cast<void>(ensure_stream({options.stream, options.directory, timeout_ms, options.log,
+                                   options.allow_uids, options.while_waiting},
+                                  start_attach::with_placement(options)));
+}
+
 BATCHCAST_INLINE bool bring_start() noexcept {
+  brought_start_alone.store(&start_alone, std::memory_order_release);
   brought_start.store(&attach_to_started, std::memory_order_release);
   return true;
 }

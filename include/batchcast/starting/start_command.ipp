@@ -168,7 +168,7 @@ BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& comman
   if (!target.directory.empty()) add("--directory", target.directory);
   for (const std::uint32_t uid : target.allow_uids) add("--trust-uid", std::to_string(uid));
   if (!options.recipe.empty()) add("--recipe", options.recipe);
-  add("--seed", std::to_string(options.seed));
+  if (options.seed) add("--seed", std::to_string(*options.seed));
   add("--memory", std::to_string(options.memory));
   if (options.epochs != 0) add("--epochs", std::to_string(options.epochs));
   if (options.wait_for != 0) add("--wait-for", std::to_string(options.wait_for));

@@ -24,9 +24,10 @@ struct CommandRun {
 /// Runs `words[0]` as a child until it ends, and hands each line that it writes to stderr to
 /// `on_error_line`. The child has this process's working directory, environment, user, limits and
 /// processors, /dev/null as its input, and every signal at its default. It runs in a separate
-/// session, so that no terminal reaches it. It is killed at the time-out (negative: never), when it
-/// writes more than a recipe can be, and when `while_waiting` throws. `while_waiting` is called at
-/// least every 100 ms. What the child started stays. Throws SystemError.
+/// session, so that no terminal reaches it. It is killed at the time-out (negative: never), which
+/// begins again with each line on stderr that says how far texts are tokenised. It is killed too
+/// when it writes more than a recipe can be, and when `while_waiting` throws. `while_waiting` is
+/// called at least every 100 ms. What the child started stays. Throws SystemError.
 ///
 /// Any number of threads may run, and do with SIGCHLD and with this process's children what they
 /// like: the end is known by pidfd.
@@ -40,6 +41,10 @@ struct CommandRun {
 
 /// `ended with exit code 2`, or, where `number` is a signal's, `was ended by signal 9 (Killed)`.
 [[nodiscard]] std::string text_of_end(bool exited, int number);
+
+/// Names the Python that a command which `run_command` starts takes for sources that Python reads.
+/// The environment's $BATCHCAST_PYTHON stands above it. `path` lasts as long as the program.
+void note_own_python(const char* path) noexcept;
 
 /// A duplicate that is out of the way of the numbers that a new process uses. Throws SystemError.
 [[nodiscard]] FileDescriptor above_standard(const FileDescriptor& fd);

@@ -9,6 +9,7 @@
 #include <batchcast/core/wait_watch.hpp>
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/text.hpp>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,7 +21,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -30,6 +33,35 @@ namespace start_process {
 inline constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
 inline constexpr std::size_t errors_bytes_kept = std::size_t{8} << 10;
 inline constexpr int reap_ms = 1'000;  // for one that was killed in a system call
+/// How lines of stderr begin that say how far texts are tokenised.
+inline constexpr const char* sign_of_life = "tokenising: ";
+inline constexpr const char* env_python = "BATCHCAST_PYTHON";
+
+inline std::atomic<const char*> own_python = nullptr;
+
+/// Texts and pointers that posix_spawn reads as the environment of a new process.
+class Environment {
+ public:
+  Environment() {
+    for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+      entries_.push_back(*entry);
+    }
+    const char* const python = own_python.load();
+    if (python != nullptr && std::getenv(env_python) == nullptr) {
+      python_ = text("{}={}", env_python, python);
+      entries_.push_back(python_.data());
+    }
+    entries_.push_back(nullptr);
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  [[nodiscard]] char* const* entries() const noexcept { return entries_.data(); }
+
+ private:
+  std::string python_;
+  std::vector<char*> entries_;
+};
 
 /// What posix_spawn receives; destroyed with it.
 class SpawnPlan {
@@ -65,8 +97,9 @@ class SpawnPlan {
   /// Returns 0, or an error's number.
   [[nodiscard]] int spawn(std::vector<std::string> words, pid_t& pid) const {
     const std::vector<char*> pointers = pointers_to(words);
+    const Environment environment;
     return ::posix_spawn(&pid, words.front().c_str(), &actions_, &attributes_, pointers.data(),
-                         ::environ);
+                         environment.entries());
   }
 
  private:
@@ -156,12 +189,16 @@ class ErrorLines {
     read_into(pipe, text_);
     total_ += text_.size() - before;
     for (std::size_t end; (end = text_.find('\n', told_)) != std::string::npos; told_ = end + 1) {
-      if (on_line_ && end > told_) on_line_(std::string_view(text_).substr(told_, end - told_));
+      const std::string_view line = std::string_view(text_).substr(told_, end - told_);
+      if (line.starts_with(start_process::sign_of_life)) alive_ = true;
+      if (on_line_ && !line.empty()) on_line_(line);
     }
     if (told_ <= errors_bytes_kept) return;
     text_.erase(0, told_ - errors_bytes_kept);
     told_ = errors_bytes_kept;
   }
+  /// Whether a sign of life came since the last call.
+  [[nodiscard]] bool take_alive() noexcept { return std::exchange(alive_, false); }
   [[nodiscard]] bool too_many() const noexcept { return total_ > output_bytes_max; }
   [[nodiscard]] std::string take() {
     if (text_.size() > errors_bytes_kept) text_.erase(0, text_.size() - errors_bytes_kept);
@@ -173,15 +210,20 @@ class ErrorLines {
   std::string text_;
   std::size_t told_ = 0;  ///< up to there the lines are handed out
   std::size_t total_ = 0;
+  bool alive_ = false;
 };
 
 }  // namespace start_process
+
+BATCHCAST_INLINE void note_own_python(const char* path) noexcept {
+  start_process::own_python.store(path);
+}
 
 BATCHCAST_INLINE CommandRun run_command(const std::vector<std::string>& words, int timeout_ms,
                                         const std::function<void(std::string_view)>& on_error_line,
                                         const std::function<void()>& while_waiting) {
   WaitWatch waits(while_waiting);
-  const Deadline deadline(timeout_ms);
+  Deadline deadline(timeout_ms);
   start_process::Pipe out = start_process::make_pipe();
   start_process::Pipe err = start_process::make_pipe();
   const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -201,6 +243,7 @@ BATCHCAST_INLINE CommandRun run_command(const std::vector<std::string>& words, i
   for (bool over = child.gone(); !run.timed_out;) {
     start_process::read_into(out.reads, run.output);
     lines.read(err.reads);
+    if (lines.take_alive()) deadline = Deadline(timeout_ms);
     if (over) {  // and what it left in the pipes is read
       run.end = child.gone() ? "ended" : child.reap();
       break;

@@ -6,6 +6,7 @@
 #include <batchcast/consumer.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/field_table.hpp>
+#include <batchcast/torch/ragged.hpp>
 #include <batchcast/torch/tensor.hpp>
 
 #include <torch/data/example.h>
@@ -33,15 +34,25 @@ struct ExampleFields {
 
 namespace detail {
 
-/// The fields of the batches that a consumer will get, `sample_id` last.
+/// The fields of the batches that a consumer will get, `sample_id` last. With a window they are
+/// those of its axis, and samples are runs.
 [[nodiscard]] inline FieldTable field_table_of(const Consumer& consumer) {
   std::vector<FieldInfo> fields;
-  const auto add = [&](const FieldSpec& spec) {
+  const Window window = consumer.window();
+  const auto add = [&](FieldSpec spec) {
+    if (window.is_set() && !spec.axis.empty()) {
+      if (spec.axis != window.axis) return;
+      spec.axis.clear();
+      spec.shape.insert(spec.shape.begin(), static_cast<std::int64_t>(window.rows + window.extra));
+    } else if (window.is_set() && spec.name != sample_id_name) {
+      return;
+    }
     fields.push_back({spec, spec.element_count(), spec.byte_count(), spec.byte_count()});
+    fields.back().axis = axis_index(consumer.schema(), spec.axis);
   };
   for (const FieldSpec& spec : consumer.schema()) add(spec);
   add({std::string(sample_id_name), DType::u64, {}});
-  return FieldTable(std::move(fields));
+  return FieldTable(std::move(fields), window.axis);
 }
 
 /// Returns the index if the field can be a tensor.
@@ -50,14 +61,20 @@ namespace detail {
   return index;
 }
 
+/// The same of a field that is to be one tensor.
+[[nodiscard]] inline std::size_t of_one_shape(const FieldTable& fields, std::size_t index) {
+  if (fields[index].axis >= 0) throw_ragged(fields[index]);
+  return with_torch_twin(fields, index);
+}
+
 [[nodiscard]] inline std::size_t data_field(const FieldTable& fields, const ExampleFields& wanted) {
-  return with_torch_twin(fields, wanted.data.empty() ? 0 : fields.index_of(wanted.data));
+  return of_one_shape(fields, wanted.data.empty() ? 0 : fields.index_of(wanted.data));
 }
 
 [[nodiscard]] inline std::size_t target_field(const FieldTable& fields,
                                               const ExampleFields& wanted) {
-  if (!wanted.target.empty()) return with_torch_twin(fields, fields.index_of(wanted.target));
-  if (fields.sample_id_index() > 1) return with_torch_twin(fields, 1);
+  if (!wanted.target.empty()) return of_one_shape(fields, fields.index_of(wanted.target));
+  if (fields.sample_id_index() > 1) return of_one_shape(fields, 1);
   throw InvalidArgument(
       text("batchcast: an Example has data and target, and the stream has only the field {}. Take "
            "TensorExample, whose batches are data alone, or name the target (`sample_id` is one "
@@ -100,6 +117,15 @@ void put(Dictionary& dictionary, const std::string& name, at::Tensor tensor) {
 inline void put(torch::OrderedDict<std::string, at::Tensor>& dictionary, const std::string& name,
                 at::Tensor tensor) {
   dictionary.insert(name, std::move(tensor));
+}
+
+template <class Dictionary>
+[[nodiscard]] bool has(const Dictionary& dictionary, const std::string& name) {
+  return dictionary.find(name) != dictionary.end();
+}
+[[nodiscard]] inline bool has(const torch::OrderedDict<std::string, at::Tensor>& dictionary,
+                              const std::string& name) {
+  return dictionary.contains(name);
 }
 
 }  // namespace detail
@@ -202,7 +228,9 @@ struct BatchMaker<std::vector<torch::data::Example<>>> : BatchMaker<torch::data:
   }
 };
 
-/// Every field by its name, with `sample_id`.
+/// Every field by its name, with `sample_id`. Of a field on an axis it is the values; the offsets
+/// of an axis are there as `AXIS_offsets`. With a window `sample_id` and the offsets are of the
+/// samples that its rows are of.
 template <TensorDictionary UserBatch>
 struct BatchMaker<UserBatch> {
   BatchMaker(const FieldTable& fields, const ExampleFields& wanted) {
@@ -214,8 +242,20 @@ struct BatchMaker<UserBatch> {
   [[nodiscard]] UserBatch operator()(const Batch& batch) const {
     UserBatch dictionary;
     if constexpr (requires { dictionary.reserve(names.size()); }) dictionary.reserve(names.size());
+    if (batch.is_window()) {
+      detail::put(dictionary, batch.fields().window_axis() + "_offsets", offsets_of(batch));
+    }
     for (std::size_t i = 0; i < names.size(); ++i) {
-      detail::put(dictionary, names[i], tensor_of(batch, i));
+      if (batch.fields()[i].axis < 0) {
+        detail::put(dictionary, names[i], tensor_of(batch, i));
+        continue;
+      }
+      RaggedTensor ragged = ragged_of(batch, i);
+      detail::put(dictionary, names[i], std::move(ragged.values));
+      const std::string offsets = batch.fields()[i].spec.axis + "_offsets";
+      if (!detail::has(dictionary, offsets)) {
+        detail::put(dictionary, offsets, std::move(ragged.offsets));
+      }
     }
     return dictionary;
   }

@@ -86,7 +86,7 @@ class DatasetFeed {
       const Consumer onlooker(looking);
       check_same_samples(saved, checkpoint_of(onlooker, looking.stream), looking.log);
     }  // while it observes, the stream would not go back
-    consumer_.move_to(saved.cursor);
+    consumer_.move_to({saved.cursor, saved.cursor_row});
     forget();
     note(consumer_.get());
   }
@@ -100,7 +100,8 @@ class DatasetFeed {
  private:
   /// Each request brings the batch size. Only a group's ranks agree on it when they attach.
   [[nodiscard]] static ConsumerOptions with_any_batch_size(ConsumerOptions options) {
-    if (options.group.world == 0 && !options.group.automatic) options.batch_size = 1;
+    const bool is_rank = options.group.world != 0 || options.group.automatic;
+    if (!is_rank && !options.window.is_set()) options.batch_size = 1;
     return options;
   }
 
@@ -113,6 +114,7 @@ class DatasetFeed {
   }
 
   void change_batch_size(Consumer& consumer, std::size_t batch_size) const {
+    if (consumer.window().is_set()) return;  // a batch has its runs
     if (!is_rank() || batch_size == 0) return consumer.set_batch_size(batch_size);
     throw InvalidArgument(
         text("batchcast: the loader asks for batches of {}, and this rank of {} attached for "
@@ -132,6 +134,7 @@ class DatasetFeed {
     const std::lock_guard lock(noting_);
     if (noted_) {
       noted_->cursor = consumer.cursor();
+      noted_->cursor_row = consumer.cursor_row();
     } else {
       noted_ = checkpoint_of(consumer, consumer_.options().stream);
     }

@@ -29,7 +29,7 @@ namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] inline ConsumerOptions with_options_of(
     const torch::data::FullDataLoaderOptions& options, ConsumerOptions consumer) {
-  consumer.batch_size = options.batch_size;
+  if (!consumer.window.is_set()) consumer.batch_size = options.batch_size;  // else it has its runs
   if (options.drop_last) consumer.tail = Tail::drop;
   return consumer;
 }
@@ -55,7 +55,7 @@ class LoaderFeed {
 
   void leave() noexcept {
     if (!consumer_.attached()) return;
-    left_ = {cursor(), epoch(), stats(), revocation()};
+    left_ = {cursor(), cursor_row(), epoch(), stats(), revocation()};
     in_epoch_ = false;
     ++loop_;
     consumer_.leave();
@@ -103,6 +103,9 @@ class LoaderFeed {
   [[nodiscard]] std::uint64_t cursor() const noexcept {
     return consumer_.attached() ? consumer_.present().cursor() : left_.cursor;
   }
+  [[nodiscard]] std::uint64_t cursor_row() const noexcept {
+    return consumer_.attached() ? consumer_.present().cursor_row() : left_.cursor_row;
+  }
   [[nodiscard]] std::uint64_t epoch() const noexcept {
     return consumer_.attached() ? consumer_.present().epoch() : left_.epoch;
   }
@@ -120,6 +123,7 @@ class LoaderFeed {
  private:
   struct Left {
     std::uint64_t cursor = 0;
+    std::uint64_t cursor_row = 0;
     std::uint64_t epoch = 0;
     ConsumerStats stats;
     std::exception_ptr revocation;

@@ -113,6 +113,8 @@ class SharedDataLoader {
   [[nodiscard]] bool has_next_epoch() { return feed_->consumer().has_next_epoch(); }
   /// The position after the last sample delivered: save it in a checkpoint, for join = at.
   [[nodiscard]] std::uint64_t cursor() const noexcept { return feed_->cursor(); }
+  /// With a window: inside the sample there, the row after the last one delivered.
+  [[nodiscard]] std::uint64_t cursor_row() const noexcept { return feed_->cursor_row(); }
   /// The epoch that the next batch belongs to.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return feed_->epoch(); }
   [[nodiscard]] ConsumerStats stats() const noexcept { return feed_->stats(); }

@@ -31,6 +31,7 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
   };
   archive.write("batchcast_checkpoint", c10::IValue(archive_version));
   archive.write("cursor", number(checkpoint.cursor));
+  archive.write("cursor_row", number(checkpoint.cursor_row));
   archive.write("stream", c10::IValue(checkpoint.stream));
   archive.write("recipe_json", c10::IValue(checkpoint.recipe_json));
   archive.write("schema_json", c10::IValue(checkpoint.schema_json));
@@ -63,6 +64,10 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
     return value.toStringRef();
   };
   const auto words = [&](const char* key) { return text_of(key, value_of(key)); };
+  const auto number_if_there = [&](const char* key) {
+    c10::IValue value;
+    return archive.try_read(key, value) ? number(key) : 0;
+  };
   const auto text_if_there = [&](const char* key) {
     c10::IValue value;
     return archive.try_read(key, value) ? text_of(key, value) : std::string();
@@ -78,7 +83,8 @@ inline void write(torch::serialize::OutputArchive& archive, const Checkpoint& ch
           .schema_json = words("schema_json"),
           .samples_per_epoch = number("samples_per_epoch"),
           .identity = text_if_there("identity"),
-          .incarnation = text_if_there("incarnation")};
+          .incarnation = text_if_there("incarnation"),
+          .cursor_row = number_if_there("cursor_row")};
 }
 
 }  // namespace detail

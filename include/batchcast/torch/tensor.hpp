@@ -33,11 +33,20 @@ namespace batchcast::inline v0_1 {
   }
   throw InvalidArgument(
       text("batchcast: field `{}` is {}, which libtorch has no tensors of. Convert it in the "
-           "recipe, with the stage `to`.",
+           "recipe, with the stage `to`; rows on an axis, which take no stage, have to be saved as "
+           "i32 or i64.",
            field.spec.name, name_of(field.spec.dtype)));
 }
 
 namespace detail {
+
+[[noreturn]] inline void throw_ragged(const FieldInfo& field) {
+  throw InvalidArgument(text(
+      "batchcast: samples have different numbers of rows in field {}, so a batch of them is no "
+      "tensor of one shape. Take ragged_of(batch, \"{}\"): values and offsets, or a padded "
+      "copy.",
+      to_text(field.spec), field.spec.name));
+}
 
 inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
                          const FieldView<const std::byte>& samples) {
@@ -65,6 +74,25 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
   return at::DispatchKeySet(device.is_cuda() ? at::DispatchKey::CUDA : at::DispatchKey::CPU);
 }
 
+/// The field's samples, or all rows of one on an axis.
+[[nodiscard]] inline at::Tensor tensor_of_all(const Batch& batch, std::size_t index) {
+  const FieldInfo& field = batch.fields()[index];
+  const auto type = c10::scalarTypeToTypeMeta(
+      index == batch.fields().sample_id_index() ? at::kLong : scalar_type(field));
+  const auto view =
+      field.on_device ? batch.device_field<std::byte>(index) : batch.all<std::byte>(index);
+  // The bytes are the ring's or the consumer's: the storage tells the two apart.
+  auto* const data = const_cast<std::byte*>(view.data());
+  const std::size_t size =
+      view.size() == 0 ? 0 : (view.size() - 1) * view.sample_stride_bytes() + field.sample_bytes;
+  c10::Storage storage = field.on_device ? detail::storage_on_gpu(batch, {data, size})
+                                         : detail::storage_on_host(batch, {data, size});
+  const at::DispatchKeySet keys = detail::dispatch_keys_of(storage.device());
+  at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(std::move(storage), keys, type);
+  detail::set_geometry(tensor, field.spec, view);
+  return field.on_device && detail::has_to_copy_on_gpu(batch) ? tensor.clone() : tensor;
+}
+
 }  // namespace detail
 
 /// One field of all samples as a tensor [samples, shape...] over the batch's memory, without a
@@ -81,20 +109,8 @@ inline void set_geometry(const at::Tensor& tensor, const FieldSpec& spec,
 /// lease waits for the stream that was current on this thread in this call: name further ones with
 /// `use_on`. Throws GpuUnavailable where the program's libtorch cannot use that GPU.
 [[nodiscard]] inline at::Tensor tensor_of(const Batch& batch, std::size_t index) {
-  const FieldInfo& field = batch.fields()[index];
-  const auto type = c10::scalarTypeToTypeMeta(
-      index == batch.fields().sample_id_index() ? at::kLong : scalar_type(field));
-  const auto view =
-      field.on_device ? batch.device_field<std::byte>(index) : batch.field<std::byte>(index);
-  // The bytes are the ring's or the consumer's: the storage tells the two apart.
-  auto* const data = const_cast<std::byte*>(view.data());
-  const std::size_t size = (view.size() - 1) * view.sample_stride_bytes() + field.sample_bytes;
-  c10::Storage storage = field.on_device ? detail::storage_on_gpu(batch, {data, size})
-                                         : detail::storage_on_host(batch, {data, size});
-  const at::DispatchKeySet keys = detail::dispatch_keys_of(storage.device());
-  at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(std::move(storage), keys, type);
-  detail::set_geometry(tensor, field.spec, view);
-  return field.on_device && detail::has_to_copy_on_gpu(batch) ? tensor.clone() : tensor;
+  if (batch.fields()[index].axis >= 0) detail::throw_ragged(batch.fields()[index]);
+  return detail::tensor_of_all(batch, index);
 }
 
 /// The same by the field's name. Throws InvalidArgument, which lists the names, for a wrong one.

@@ -44,10 +44,11 @@ class TorchConsumer {
     if (consumer_) consumer_->leave_epoch();
   }
   /// Attaches at that position, this once, and leaves its present place. Keeps it if that throws.
-  void move_to(std::uint64_t cursor) {
+  void move_to(RowPlace cursor) {
     ConsumerOptions there = options_;
     there.join = Join::at;
-    there.cursor = cursor;
+    there.cursor = cursor.position;
+    there.cursor_row = cursor.row;
     attach(there);
   }
   [[nodiscard]] const ConsumerOptions& options() const noexcept { return options_; }
@@ -71,7 +72,7 @@ class TorchConsumer {
     // A cursor says where the first loop begins; a consumer that attaches again follows the stream.
     if (options_.join == Join::at) {
       options_.join = Join::rewind;
-      options_.cursor = 0;
+      options_.cursor = options_.cursor_row = 0;
     }
     make_.emplace(std::move(make));
     consumer_.emplace(std::move(consumer));

@@ -110,7 +110,8 @@ BATCHCAST_INLINE Checkpoint checkpoint_of(const Consumer& consumer, std::string 
           .schema_json = schema_to_json(consumer.schema()),
           .samples_per_epoch = consumer.samples_per_epoch(),
           .identity = consumer.pure() ? consumer.identity() : std::string(),
-          .incarnation = consumer.incarnation()};
+          .incarnation = consumer.incarnation(),
+          .cursor_row = consumer.cursor_row()};
 }
 
 BATCHCAST_INLINE void check_same_samples(const Checkpoint& saved, const Checkpoint& served,

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "cli/bench/measure.hpp"
+#include "cli/cache_json.hpp"
 #include "cli/child_process.hpp"
 #include "cli/command.hpp"
 #include "cli/option_table.hpp"
 #include "cli/output.hpp"
+#include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 
 #include <batchcast/batchcast.hpp>
@@ -48,22 +50,29 @@ struct Measured {
   std::uint64_t samples = 0;
   double seconds = 0;
   double cpu = 0;
+  std::uint64_t warm_up_samples = 0;
+  double warm_up_seconds = 0;
+  double warm_up_cpu = 0;
   FeederStats before;
   FeederStats after;
 };
 
-Measured measure(Consumer& consumer, const Feeder& feeder, double seconds) {
+Measured measure(Consumer& consumer, const Feeder& feeder, const Options& options) {
   const auto take = [&consumer]() -> std::uint64_t {
     const NextBatch next = consumer.try_next(100);
     return next.outcome == Outcome::batch ? next.batch.size() : 0;
   };
-  const WarmUp warm_up(consumer.samples_per_epoch());
-  for (std::uint64_t samples = 0; !warm_up.over(samples);) samples += take();
   Measured measured;
+  const WarmUp warm_up(consumer.samples_per_epoch(), options.dataset.cache.has_value());
+  const std::uint64_t warmed_ns = now_ns();
+  const double cpu_at_start = cpu_seconds();
+  while (!warm_up.over(measured.warm_up_samples)) measured.warm_up_samples += take();
+  measured.warm_up_seconds = seconds_from_ns(now_ns() - warmed_ns);
+  measured.warm_up_cpu = cpu_seconds() - cpu_at_start;
   measured.before = feeder.stats();
   const double cpu_before = cpu_seconds();
   const std::uint64_t began_ns = now_ns();
-  while (measured.seconds < seconds) {
+  while (measured.seconds < options.seconds) {
     measured.samples += take();
     measured.seconds = seconds_from_ns(now_ns() - began_ns);
   }
@@ -72,7 +81,7 @@ Measured measure(Consumer& consumer, const Feeder& feeder, double seconds) {
   return measured;
 }
 
-void print_measured(const Options& options, const Measured& measured, std::uint64_t bad_samples) {
+void print_measured(const Options& options, const Measured& measured, const Dataset& dataset) {
   const double rate = static_cast<double>(measured.samples) / measured.seconds;
   const double read = measured.after.reading_seconds - measured.before.reading_seconds;
   const double make = measured.after.making_seconds - measured.before.making_seconds;
@@ -84,7 +93,12 @@ void print_measured(const Options& options, const Measured& measured, std::uint6
                 {"samples", measured.samples},
                 {"seconds", measured.seconds},
                 {"cpu_seconds", measured.cpu},
-                {"bad_samples", bad_samples},
+                {"bad_samples", dataset.bad_samples()},
+                {"cache", json_of(dataset.cache_stats())},
+                {"warm_up",
+                 {{"samples", measured.warm_up_samples},
+                  {"seconds", measured.warm_up_seconds},
+                  {"cpu_seconds", measured.warm_up_cpu}}},
                 {"stages", {{"read", read}, {"make", make}, {"wait", wait}}}});
     return;
   }
@@ -93,6 +107,9 @@ void print_measured(const Options& options, const Measured& measured, std::uint6
              measured.seconds, counted(measured.after.workers, "worker"), measured.cpu);
   fmt::print("the workers read for {:.1f} s, made samples for {:.1f} s, waited for {:.1f} s\n",
              read, make, wait);
+  if (const std::string cache = serving::cache_report(dataset.cache_stats()); !cache.empty()) {
+    fmt::print("{}\n", cache);
+  }
 }
 
 int run(const Options& options) {
@@ -110,8 +127,8 @@ int run(const Options& options) {
   Consumer consumer({.stream = "bench",
                      .batch_size = std::min(options.batch_size, batch_max),
                      .directory = directory.path()});
-  const Measured measured = measure(consumer, feeder, options.seconds);
-  print_measured(options, measured, dataset.bad_samples());
+  const Measured measured = measure(consumer, feeder, options);
+  print_measured(options, measured, dataset);
   return exit_ok;
 }
 

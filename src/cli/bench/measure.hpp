@@ -22,22 +22,26 @@ namespace batchcast::cli {
 }
 
 /// Before anything is measured: an epoch, so that files are in the page cache, but not for long
-/// where epochs are large.
+/// where epochs are large. A cache has to be filled, which may take longer.
 class WarmUp {
  public:
-  explicit WarmUp(std::uint64_t samples_per_epoch) noexcept
-      : samples_(samples_per_epoch), began_ns_(now_ns()) {}
+  WarmUp(std::uint64_t samples_per_epoch, bool fills_cache) noexcept
+      : samples_(samples_per_epoch),
+        seconds_max_(fills_cache ? filling_seconds_max : seconds_max),
+        began_ns_(now_ns()) {}
 
   [[nodiscard]] bool over(std::uint64_t samples_so_far) const noexcept {
     const double seconds = seconds_from_ns(now_ns() - began_ns_);
-    return seconds >= seconds_max || (samples_so_far >= samples_ && seconds >= seconds_min);
+    return seconds >= seconds_max_ || (samples_so_far >= samples_ && seconds >= seconds_min);
   }
 
  private:
   static constexpr double seconds_min = 0.5;
   static constexpr double seconds_max = 5;
+  static constexpr double filling_seconds_max = 120;
 
   std::uint64_t samples_;
+  double seconds_max_;
   std::uint64_t began_ns_;
 };
 

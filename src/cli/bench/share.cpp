@@ -40,6 +40,7 @@ struct Options {
   bool json = false;
   // Of the hidden consumer.
   std::string directory;
+  bool fills_cache = false;
 };
 
 options::Table<Options> share_options() {
@@ -96,7 +97,7 @@ int run_consumer(const Options& options) {
                      .name = "trainer",
                      .directory = options.directory});
   Trainer trainer(consumer);
-  const WarmUp warm_up(consumer.samples_per_epoch());
+  const WarmUp warm_up(consumer.samples_per_epoch(), options.fills_cache);
   for (std::uint64_t samples = 0; !warm_up.over(samples);) samples += trainer.take();
   const double cpu_before = cpu_seconds();
   const std::uint64_t began_ns = now_ns();
@@ -174,9 +175,12 @@ ProducerOptions serving_options(const Options& options, const Dataset& dataset) 
 std::vector<ChildProcess> start_consumers(const Options& options) {
   std::vector<ChildProcess> children;
   for (std::uint32_t i = 0; i < options.consumers; ++i) {
-    children.emplace_back(std::vector<std::string>{
-        "bench", "share-consumer", "--directory", options.directory, "--batch-size",
-        std::to_string(options.batch_size), "--seconds", fmt::format("{}", options.seconds)});
+    std::vector<std::string> words = {"bench",        "share-consumer",
+                                      "--directory",  options.directory,
+                                      "--batch-size", std::to_string(options.batch_size),
+                                      "--seconds",    fmt::format("{}", options.seconds)};
+    if (options.dataset.cache) words.emplace_back("--fills-cache");
+    children.emplace_back(std::move(words));
   }
   return children;
 }
@@ -249,6 +253,7 @@ void add_bench_share(CLI::App& bench, Action& chosen) {
   consumer->add_option("--directory", options->directory);
   consumer->add_option("--batch-size", options->batch_size);
   consumer->add_option("--seconds", options->seconds);
+  consumer->add_flag("--fills-cache", options->fills_cache);
   consumer->callback([options, &chosen] { chosen = [options] { return run_consumer(*options); }; });
 }
 

@@ -74,6 +74,28 @@ void check(const Options& options, bool has_cursor) {
         "batchcast: --join at begins where --cursor says: write `--join at --cursor N`, with N a "
         "position from 0.");
   }
+  if (consumer.oversize != Oversize::error && !consumer.budget.is_set()) {
+    throw InvalidArgument(
+        text("batchcast: --oversize {} is of samples beyond a --budget, and there is none. Give a "
+             "budget too, such as --budget tokens=16384, or leave --oversize out.",
+             name_of(consumer.oversize)));
+  }
+  if (consumer.window.extra != 0 && consumer.window.axis.empty()) {
+    throw InvalidArgument(
+        text("batchcast: --extra {} is rows that each run of a --window shows besides. Give a "
+             "window too, such as --window tokens=2048x8, or leave --extra out.",
+             consumer.window.extra));
+  }
+  if (options.digest && consumer.window.is_set()) {
+    throw InvalidArgument(
+        "batchcast: --digest is of whole samples, and a --window cuts through them. Take the "
+        "digest without --window.");
+  }
+  if (options.verify && consumer.window.is_set()) {
+    throw InvalidArgument(
+        "batchcast: --verify makes whole samples again, and a --window cuts through them. Verify "
+        "without --window.");
+  }
   if (options.digest && consumer.group != Group()) {
     throw InvalidArgument(
         "batchcast: --digest is of whole epochs, and a rank of a group (--group) gets a part of "
@@ -123,6 +145,8 @@ class Consumption {
     report.samples_per_second = rate(ended_ns);
   }
 
+  /// With a window.
+  [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
   [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
 
  private:
@@ -192,7 +216,9 @@ class Consumption {
 
   void take(Batch& batch) {
     if (first_batch_ns_ == 0) first_batch_ns_ = now_ns();
-    const std::uint64_t skipped = consumer_.stats().skipped;
+    const ConsumerStats stats = consumer_.stats();
+    const bool drops = options_.consumer.oversize == Oversize::drop;
+    const std::uint64_t skipped = stats.skipped + (drops ? stats.oversized : 0);
     const std::uint64_t given_up = skipped - std::exchange(skipped_, skipped);
     if (looks_at_bytes() && !batch.placement().is_host()) {
       look_at(detail::copy_to_host(batch), given_up, batch);
@@ -205,7 +231,10 @@ class Consumption {
   [[nodiscard]] bool looks_at_bytes() const noexcept { return options_.verify || digest_; }
 
   void look_at(const Batch& batch, std::uint64_t given_up, const Batch& held) {
-    ledger_.add(batch, given_up, held);
+    rows_ += batch.is_window() ? batch.size() * options_.consumer.window.rows : 0;
+    // A rank's runs with a budget do not say where the others' lie. A window's are no samples.
+    const bool is_run = options_.consumer.budget.is_set() && consumer_.group().world != 0;
+    if (!is_run && !batch.is_window()) ledger_.add(batch, given_up, held);
     if (digest_) digest_->add(batch);
   }
 
@@ -261,6 +290,7 @@ class Consumption {
   std::uint64_t started_ns_;
   std::uint64_t first_batch_ns_ = 0;
   std::uint64_t skipped_ = 0;
+  std::uint64_t rows_ = 0;
   std::uint64_t matched_ = 0;
 };
 
@@ -276,7 +306,7 @@ std::string why_unknown(const ConsumerStats& stats) {
 }
 
 void print_report(const Options& options, const Consumer& consumer, const Ledger& ledger,
-                  const Report& report) {
+                  std::uint64_t rows, const Report& report) {
   const ConsumerStats stats = consumer.stats();
   if (options.json) {
     nlohmann::json object = {{"stream", options.consumer.stream},
@@ -299,6 +329,11 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
                              {"receipts", receipts_text(stats)},
                              {"digests", report.digests},
                              {"digest_epochs", report.digest_epochs}};
+    if (options.consumer.budget.is_set()) object["oversized"] = stats.oversized;
+    if (options.consumer.window.is_set()) {
+      object["rows"] = rows;
+      object["dropped_rows"] = stats.dropped_rows;
+    }
     if (const Group& group = consumer.group(); group.world != 0) {
       object["group"] = group.name;
       object["rank"] = group.rank;
@@ -316,6 +351,9 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
   fmt::print("missing {}, duplicated {}, torn {}, skipped {}, receipts {}{}", ledger.missing(),
              ledger.duplicated(), ledger.torn(), stats.skipped, receipts_text(stats),
              why_unknown(stats));
+  if (options.consumer.window.is_set()) {
+    fmt::print(", {}, {} dropped", counted(rows, "row"), stats.dropped_rows);
+  }
   if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
   fmt::print("\n");
   for (std::size_t i = 0; i < report.digests.size(); ++i) {
@@ -331,7 +369,7 @@ int run_attached(const Options& options, Interrupts& interrupts, Consumer consum
   consumption.run(interrupts, report);
   const Ledger& ledger = consumption.ledger();
   if (!report.error.empty()) say(report.error + "\n");
-  print_report(options, consumer, ledger, report);
+  print_report(options, consumer, ledger, consumption.rows(), report);
   const bool held = ledger.missing() == 0 && ledger.duplicated() == 0 && ledger.torn() == 0 &&
                     consumer.stats().epochs_mismatched == 0;
   return held ? report.exit : exit_not_held;

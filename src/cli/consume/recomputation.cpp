@@ -10,7 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,12 +46,16 @@ class SyntheticRecomputation final : public Recomputation {
 class PipelineRecomputation final : public Recomputation {
  public:
   explicit PipelineRecomputation(PipelineOptions options)
-      : pipeline_(std::move(options)), worker_(pipeline_.worker()) {
+      : pipeline_(std::move(options)),
+        worker_(pipeline_.worker()),
+        made_(pipeline_.schema()),
+        has_axes_(!axes_of(pipeline_.schema()).empty()) {
     buffers_.resize(pipeline_.schema().size());
   }
   [[nodiscard]] const Pipeline& pipeline() const noexcept { return pipeline_; }
 
   void begin(const Batch& batch, std::size_t samples) override {
+    if (has_axes_) return;  // those are made one by one
     slots_.clear();
     for (std::size_t i = 0; i < buffers_.size(); ++i) {
       const std::size_t bytes = pipeline_.schema()[i].byte_count();
@@ -63,6 +69,7 @@ class PipelineRecomputation final : public Recomputation {
   }
 
   [[nodiscard]] Verdict verify(const Batch& batch, std::size_t index) override {
+    if (has_axes_) return verify_apart(batch, index);
     bool right = batch.sample_ids()[index] == ids_[index] &&
                  batch.epoch() == batch.position() / pipeline_.samples_per_epoch();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -74,8 +81,25 @@ class PipelineRecomputation final : public Recomputation {
   }
 
  private:
+  Verdict verify_apart(const Batch& batch, std::size_t index) {
+    const std::uint64_t position = batch.position() + index;
+    const std::uint64_t n = pipeline_.samples_per_epoch();
+    worker_->make_apart(position / n, position % n, made_);
+    bool right = batch.sample_ids()[index] == made_.sample_id && batch.epoch() == position / n;
+    for (std::size_t i = 0; i < pipeline_.schema().size(); ++i) {
+      const std::span<const std::byte> bytes = pipeline_.schema()[i].on_axis()
+                                                   ? batch.rows<std::byte>(i)[index].span()
+                                                   : batch.field<std::byte>(i)[index];
+      right = right &&
+              std::equal(bytes.begin(), bytes.end(), made_.field(i).begin(), made_.field(i).end());
+    }
+    return {position, right};
+  }
+
   Pipeline pipeline_;
   std::unique_ptr<SampleWorker> worker_;
+  MadeSample made_;
+  bool has_axes_;
   std::vector<std::vector<std::byte>> buffers_;
   std::vector<FieldSlots> slots_;
   std::vector<std::uint64_t> ids_;

@@ -28,22 +28,30 @@ Positions Positions::parse(const std::string& given) {
   return positions;
 }
 
-SampleWindow::SampleWindow(const Dataset& dataset) : dataset_(dataset) {
-  for (const FieldSpec& field : dataset.maker().schema()) {
-    buffers_.emplace_back(field.byte_count());
+SampleWindow::SampleWindow(const Dataset& dataset)
+    : dataset_(dataset), fields_(dataset.maker().schema().size()), made_(dataset.maker().schema()) {
+  const Schema& schema = dataset.maker().schema();
+  if (dataset.pipeline() == nullptr) {
+    sample_.emplace(dataset.maker());
+  } else if (axes_of(schema).empty()) {
+    for (std::size_t i = 0; i < fields_; ++i) {
+      const std::span<std::byte> bytes = made_.make(i, schema[i].byte_count());
+      slots_.push_back({bytes.data(), bytes.size()});
+    }
   }
-  for (std::vector<std::byte>& buffer : buffers_) slots_.push_back({buffer.data(), buffer.size()});
-  if (dataset.pipeline() == nullptr) worker_ = dataset.maker().worker();
 }
 
 void SampleWindow::make(std::uint64_t position) {
   const std::uint64_t samples = dataset_.maker().samples_per_epoch();
-  const SampleSlots slots{position / samples, position % samples, slots_, {&sample_id_, 1}};
-  if (worker_) {
-    worker_->make(slots);
-    trace_.sample_id = sample_id_;
+  const std::uint64_t epoch = position / samples;
+  const std::uint64_t index = position % samples;
+  if (sample_) {
+    sample_->make(epoch, index);
+    trace_.sample_id = sample_->sample_id();
+  } else if (slots_.empty()) {
+    trace_ = dataset_.pipeline()->trace(epoch, index, made_);
   } else {
-    trace_ = dataset_.pipeline()->trace(slots);
+    trace_ = dataset_.pipeline()->trace({epoch, index, slots_, {&made_.sample_id, 1}});
   }
 }
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "feeder/one_sample.hpp"
 #include "serving/dataset.hpp"
 
 #include <batchcast/data/maker.hpp>
@@ -9,7 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,20 +39,24 @@ class SampleWindow {
   /// Makes it; what the accessors show is that sample's until the next call. Throws BadSample.
   void make(std::uint64_t position);
 
-  [[nodiscard]] std::size_t fields() const noexcept { return buffers_.size(); }
+  [[nodiscard]] std::size_t fields() const noexcept { return fields_; }
   [[nodiscard]] std::span<const std::byte> field(std::size_t index) const noexcept {
-    return buffers_[index];
+    return sample_ ? sample_->field(index) : made_.field(index);
   }
-  [[nodiscard]] std::uint64_t sample_id() const noexcept { return sample_id_; }
+  /// By axis, in the order of `axes_of`.
+  [[nodiscard]] std::span<const std::uint64_t> rows() const noexcept {
+    return sample_ ? sample_->rows() : made_.rows();
+  }
+  [[nodiscard]] std::uint64_t sample_id() const noexcept { return trace_.sample_id; }
   /// What was drawn; of a synthetic sample, nothing.
   [[nodiscard]] const SampleTrace& trace() const noexcept { return trace_; }
 
  private:
   const Dataset& dataset_;
-  std::unique_ptr<SampleWorker> worker_;  // of what is no pipeline
-  std::vector<std::vector<std::byte>> buffers_;
-  std::vector<FieldSlots> slots_;
-  std::uint64_t sample_id_ = 0;
+  std::size_t fields_;
+  std::optional<detail::OneSample> sample_;  // of what is no pipeline
+  MadeSample made_;                          // of a pipeline
+  std::vector<FieldSlots> slots_;            // of a pipeline without axes
   SampleTrace trace_;
 };
 

@@ -12,9 +12,14 @@
 namespace batchcast::cli {
 namespace {
 
-std::uint64_t bytes_of_sample(const FieldTable& fields) noexcept {
+/// With all rows of the sample at `index` of the batch.
+std::uint64_t bytes_of_sample(const Batch& batch, std::size_t index) {
+  const FieldTable& fields = batch.fields();
   std::uint64_t bytes = 0;
-  for (std::size_t i = 0; i < fields.size(); ++i) bytes += fields[i].sample_bytes;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const bool has_rows = fields[i].axis >= 0;
+    bytes += has_rows ? batch.rows<std::byte>(i)[index].span().size() : fields[i].sample_bytes;
+  }
   return bytes;
 }
 
@@ -36,9 +41,12 @@ void Ledger::add(const Batch& batch, std::uint64_t skipped, const Batch& held) {
 void Ledger::verify(const Batch& batch, std::uint64_t skipped, const Batch& held) {
   const std::size_t samples = batch.size() - batch.padding();
   again_->begin(batch, samples);
-  const std::uint64_t sample_bytes = bytes_of_sample(batch.fields());
   verdicts_.clear();
-  for (std::size_t i = 0; i < samples; ++i) verdicts_.push_back(again_->verify(batch, i));
+  bytes_.clear();
+  for (std::size_t i = 0; i < samples; ++i) {
+    verdicts_.push_back(again_->verify(batch, i));
+    bytes_.push_back(bytes_of_sample(batch, i));
+  }
   held.check();
   for (std::size_t i = 0; i < samples; ++i) {
     const Recomputation::Verdict& verdict = verdicts_[i];
@@ -54,7 +62,7 @@ void Ledger::verify(const Batch& batch, std::uint64_t skipped, const Batch& held
       skipped = 0;
       expected_ = *verdict.position + 1;
     }
-    verified_bytes_ += sample_bytes;
+    verified_bytes_ += bytes_[i];
     torn_ += right ? 0 : 1;
   }
 }
@@ -79,6 +87,15 @@ EpochDigest& EpochDigest::operator=(EpochDigest&&) noexcept = default;
 
 void EpochDigest::add(const Batch& batch) {
   for (std::size_t i = 0; i < field_count_; ++i) {
+    if (batch.fields()[i].axis >= 0) {
+      const auto rows = batch.rows<std::byte>(i);
+      for (std::size_t j = 0; j < rows.size(); ++j) {  // the same for any batches
+        const std::uint64_t count = rows[j].size();
+        add(i, std::as_bytes(std::span(&count, 1)));
+        add(i, rows[j].span());
+      }
+      continue;
+    }
     const auto view = batch.field<std::byte>(i);
     if (!view.padded()) {
       add(i, view.span());

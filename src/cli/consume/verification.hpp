@@ -46,6 +46,7 @@ class Ledger {
 
   std::unique_ptr<Recomputation> again_;
   std::vector<Recomputation::Verdict> verdicts_;  ///< of the batch that is verified
+  std::vector<std::uint64_t> bytes_;              ///< of its samples
   Group group_;
   std::optional<std::uint64_t> expected_;  ///< next position
   std::uint64_t missing_ = 0;

@@ -2,8 +2,6 @@
 // Copyright 2026 the batchcast authors
 #include "cli/peek/contact_sheet.hpp"
 
-#include "cli/peek/small_font.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +11,7 @@ namespace {
 constexpr std::size_t small_side = 96;   // pictures below are enlarged
 constexpr std::size_t large_side = 320;  // and those above reduced
 constexpr std::size_t gap = 6;
-constexpr std::size_t line_height = small_font_height + 3;
+constexpr std::size_t line_height = glyph_height + 1;
 constexpr std::uint8_t paper = 24;
 
 }  // namespace
@@ -26,7 +24,7 @@ ContactSheet::ContactSheet(std::size_t groups, std::size_t group_size, std::size
   if (side > large_side) reduce_ = (side + large_side - 1) / large_side;
   shown_width_ = std::max<std::size_t>(1, width * enlarge_ / reduce_);
   shown_height_ = std::max<std::size_t>(1, height * enlarge_ / reduce_);
-  cell_width_ = std::max(shown_width_, std::size_t{12} * small_font_advance) + gap;
+  cell_width_ = std::max(shown_width_, std::size_t{12} * glyph_width) + gap;
   cell_height_ = shown_height_ + 2 * line_height + gap;
   // About as wide as high.
   const double cells =
@@ -84,17 +82,13 @@ void ContactSheet::draw_picture(Place at, const Picture& picture) {
 }
 
 void ContactSheet::draw_text(Place at, std::string_view text, Color color) {
-  const std::size_t fits = (cell_width_ - gap) / small_font_advance;
-  for (const char letter : text.substr(0, fits)) {
-    const Glyph& glyph = glyph_of(letter);
-    for (std::size_t y = 0; y < small_font_height; ++y) {
-      for (std::size_t x = 0; x < small_font_width; ++x) {
-        if ((glyph[y] >> (small_font_width - 1 - x) & 1U) != 0) {
-          put({at.x + x, at.y + y}, color);
-        }
+  for (const PlacedGlyph& letter : font_.line(text, cell_width_ - gap)) {
+    for (std::size_t y = 0; y < glyph_height; ++y) {
+      const unsigned row = letter.glyph->rows[y];
+      for (std::size_t x = 0; x < 16; ++x) {
+        if ((row << x & 0x8000U) != 0) put({at.x + letter.x + x, at.y + y}, color);
       }
     }
-    at.x += small_font_advance;
   }
 }
 

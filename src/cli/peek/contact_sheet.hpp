@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "cli/peek/label_font.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,8 +27,7 @@ class ContactSheet {
   /// `width`, `height`: of each picture.
   ContactSheet(std::size_t groups, std::size_t group_size, std::size_t width, std::size_t height);
 
-  /// The next one, of that size. What has no letter here (there are digits, capitals and some
-  /// signs) is left blank; what does not fit is cut.
+  /// The next one, of that size. Letters are those of LabelFont; what does not fit is cut.
   void add(const Picture& picture, std::string_view first_line, std::string_view second_line);
   [[nodiscard]] const Picture& sheet() const noexcept { return sheet_; }
 
@@ -51,6 +52,7 @@ class ContactSheet {
   std::size_t shown_height_;
   std::size_t count_ = 0;
   Picture sheet_;
+  LabelFont font_;
 };
 
 }  // namespace batchcast::cli

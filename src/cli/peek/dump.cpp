@@ -21,6 +21,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -109,21 +110,46 @@ std::string box_name(std::span<const Note> notes) {
   return name;
 }
 
-Json json_of(const std::vector<Note>& all) {
-  NotesObject object;
+/// Calls `add` with the key, the value and the first note of each thing that was noted.
+template <class Add>
+void for_each_thing(const std::vector<Note>& all, const Add& add) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::span<const Note> rest = std::span(all).subspan(i);
     if (const std::string box = box_name(rest); !box.empty()) {
-      object.add(box, {number_of(rest[0].value), number_of(rest[1].value), number_of(rest[2].value),
-                       number_of(rest[3].value)});
+      add(box,
+          Json{number_of(rest[0].value), number_of(rest[1].value), number_of(rest[2].value),
+               number_of(rest[3].value)},
+          all[i]);
       i += 3;
     } else if (all[i].key == "erase") {
       // It might have been, and was not; else its box follows.
-      if (all[i].value == 0) object.add("erase", nullptr);
+      if (all[i].value == 0) add("erase", Json(), all[i]);
     } else {
-      object.add(std::string(all[i].key), value_of(all[i]));
+      add(std::string(all[i].key), value_of(all[i]), all[i]);
     }
   }
+}
+
+/// What each stage drew, by its path.
+Json stages_of(const std::vector<Note>& all) {
+  std::map<std::string, NotesObject, std::less<>> stages;
+  for_each_thing(all, [&stages](const std::string& key, Json value, const Note& note) {
+    if (note.path.empty()) return;
+    stages[std::string(note.path)].add(key == note.path ? "chosen" : key, std::move(value));
+  });
+  Json object = Json::object();
+  for (auto& [path, notes] : stages) object[path] = notes.take();
+  return object;
+}
+
+Json json_of(const std::vector<Note>& all) {
+  NotesObject object;
+  for_each_thing(all, [&object](const std::string& key, Json value, const Note& note) {
+    // `crop` is of the pass, and there is one of several images.
+    if ((key == "crop" && !note.path.empty()) || note.part != 0) return;
+    object.add(key, std::move(value));
+  });
+  if (Json stages = stages_of(all); !stages.empty()) object.add("stages", std::move(stages));
   return object.take();
 }
 
@@ -148,6 +174,9 @@ std::string file_name(std::string field) {
   if (field.front() == '.') field.front() = '_';
   return field + ".npy";
 }
+
+/// Where each sample's rows begin, for all fields on the axis.
+std::string offsets_name(const std::string& axis) { return file_name(axis + ".offsets"); }
 
 /// Whether it was made.
 bool prepare_directory(const Options& options) {
@@ -197,6 +226,10 @@ class Files {
   void add(const SampleWindow& sample, std::uint64_t position) {
     const std::uint64_t id = sample.sample_id();
     for (std::size_t i = 0; i < sample.fields(); ++i) arrays_[i].append(sample.field(i));
+    for (std::size_t axis = 0; axis < offsets_.size(); ++axis) {
+      offsets_[axis] += sample.rows()[axis];
+      append_offset(axis);
+    }
     arrays_.back().append(std::as_bytes(std::span(&id, 1)));
     draws_
         << draws_of(sample.trace(), position).dump(-1, ' ', false, Json::error_handler_t::replace)
@@ -213,22 +246,43 @@ class Files {
 
  private:
   void open(const Schema& schema, std::int64_t samples) {
-    const auto add = [&](const std::string& name, DType dtype, std::vector<std::int64_t> shape) {
-      shape.insert(shape.begin(), samples);
-      const fs::path& path = paths_.emplace_back(out_ / name);
-      arrays_.emplace_back(path.string(), NpyFile::Array{dtype, std::move(shape)});
+    const auto add = [&](const std::string& name, NpyFile::Array array, std::int64_t count) {
+      array.shape.insert(array.shape.begin(), count);
+      const fs::path path = out_ / name;
+      if (std::find(paths_.begin(), paths_.end(), path) != paths_.end()) {
+        throw InvalidArgument(
+            text("batchcast: two files of this dump would be named {}. Name the fields otherwise.",
+                 name));
+      }
+      paths_.push_back(path);
+      arrays_.emplace_back(path.string(), array);
     };
-    for (const FieldSpec& field : schema) add(file_name(field.name), field.dtype, field.shape);
-    add(std::string(sample_id_name) + ".npy", DType::u64, {});
+    for (const FieldSpec& field : schema) {
+      add(file_name(field.name), {field.dtype, field.shape, field.on_axis()},
+          field.on_axis() ? 0 : samples);
+    }
+    first_offsets_ = arrays_.size();
+    for (const std::string& axis : axes_of(schema)) {
+      add(offsets_name(axis), {DType::i64, {}}, samples + 1);
+      offsets_.push_back(0);
+      append_offset(offsets_.size() - 1);
+    }
+    add(std::string(sample_id_name) + ".npy", {DType::u64, {}}, samples);
     paths_.emplace_back(draws_path_);
     draws_.open(draws_path_, std::ios::binary | std::ios::trunc);
+  }
+
+  void append_offset(std::size_t axis) {
+    arrays_[first_offsets_ + axis].append(std::as_bytes(std::span(&offsets_[axis], 1)));
   }
 
   const fs::path out_;
   const bool made_directory_;
   const std::string draws_path_ = (out_ / "draws.jsonl").string();
   std::vector<fs::path> paths_;  ///< of what is open
-  std::vector<NpyFile> arrays_;
+  std::vector<NpyFile> arrays_;  ///< fields, then offsets, then ids
+  std::size_t first_offsets_ = 0;
+  std::vector<std::uint64_t> offsets_;  ///< where the next sample begins, by axis
   std::ofstream draws_;
   bool finished_ = false;
 };
@@ -236,12 +290,20 @@ class Files {
 /// Digests of the epochs that positions touch; null for those that they do not cover.
 class Digests {
  public:
-  Digests(std::size_t fields, std::uint64_t samples_per_epoch)
-      : digest_(fields + 1), samples_per_epoch_(samples_per_epoch) {}
+  Digests(const Schema& schema, std::uint64_t samples_per_epoch)
+      : digest_(schema.size() + 1), samples_per_epoch_(samples_per_epoch) {
+    for (const FieldSpec& field : schema) axes_.push_back(axis_index(schema, field.axis));
+  }
 
   void add(const SampleWindow& sample, std::uint64_t position) {
     const std::uint64_t id = sample.sample_id();
-    for (std::size_t i = 0; i < sample.fields(); ++i) digest_.add(i, sample.field(i));
+    for (std::size_t i = 0; i < sample.fields(); ++i) {
+      if (axes_[i] >= 0) {  // as of batches
+        const std::uint64_t rows = sample.rows()[static_cast<std::size_t>(axes_[i])];
+        digest_.add(i, std::as_bytes(std::span(&rows, 1)));
+      }
+      digest_.add(i, sample.field(i));
+    }
     digest_.add(sample.fields(), std::as_bytes(std::span(&id, 1)));
     digest_.add_samples(1);
     if ((position + 1) % samples_per_epoch_ == 0) end_epoch();
@@ -259,6 +321,7 @@ class Digests {
   }
 
   EpochDigest digest_;
+  std::vector<int> axes_;  ///< by field; -1: none
   std::uint64_t samples_per_epoch_;
   Json digests_ = Json::array();
 };
@@ -270,8 +333,14 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
   if (options.json) {
     Json fields = Json::array();
     for (const FieldSpec& field : schema) {
+      Json shape = field.on_axis() ? Json::array({field.axis}) : Json::array();
+      for (const std::int64_t extent : field.shape) shape.push_back(extent);
       fields.push_back(
-          {{"name", field.name}, {"dtype", name_of(field.dtype)}, {"shape", field.shape}});
+          {{"name", field.name},
+           {"dtype", name_of(field.dtype)},
+           {"shape", std::move(shape)},
+           {"file", file_name(field.name)},
+           {"offsets_file", field.on_axis() ? Json(offsets_name(field.axis)) : Json(nullptr)}});
     }
     print_json({{"source", options.dataset.source},
                 {"out", options.out},
@@ -280,6 +349,8 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
                 {"samples_per_epoch", per_epoch},
                 {"fields", std::move(fields)},
                 {"bad_samples", dataset.bad_samples()},
+                {"stand_ins", dataset.stand_ins().samples},
+                {"stand_in_times", dataset.stand_ins().times},
                 {"digests", digests}});
     return;
   }
@@ -289,10 +360,13 @@ void print_summary(const Options& options, const Dataset& dataset, const Positio
     fmt::print("  {}: {}{}\n", file_name(field.name), to_text(field),
                field.dtype == DType::bf16 ? ", as its bits in uint16: NumPy has no bf16" : "");
   }
+  for (const std::string& axis : axes_of(schema)) {
+    fmt::print("  {}: where each sample's rows begin on the axis `{}`, i64 [{}]\n",
+               printable(offsets_name(axis)), printable(axis), positions.size() + 1);
+  }
   fmt::print("  {}.npy, draws.jsonl\n", sample_id_name);
   if (dataset.bad_samples() != 0) {
-    fmt::print("{}, for which the next ones stand in\n",
-               counted(dataset.bad_samples(), "bad sample"));
+    fmt::print("{}\n", serving::bad_samples_text(dataset.bad_samples(), dataset.stand_ins()));
   }
   const std::uint64_t epoch = positions.begin / per_epoch;
   for (std::size_t i = 0; i < digests.size(); ++i) {
@@ -333,7 +407,7 @@ int run(const Options& options) {
     return interrupted_exit(signal);
   });
   std::optional<Digests> digests;
-  if (options.digest) digests.emplace(schema.size(), dataset.maker().samples_per_epoch());
+  if (options.digest) digests.emplace(schema, dataset.maker().samples_per_epoch());
   make_all(dataset, positions, files, digests);
   ending.reset();
   files.finish();
@@ -348,9 +422,12 @@ void add_dump(CLI::App& program, Action& chosen) {
   CLI::App* dump = program.add_subcommand(
       "dump", "Write any window of a stream as .npy files, made without a stream");
   dump->footer(
-      "FIELD.npy for every field, sample_id.npy, and draws.jsonl: for each sample its\n"
+      "FIELD.npy for every field, sample_id.npy, and draws.jsonl. Of a field on an axis\n"
+      "it has the rows of all samples, and AXIS.offsets.npy where each sample's begin:\n"
+      "`npy:` reads them again. draws.jsonl has for each sample its\n"
       "position, sample_id, path, and in fields.FIELD.views for each view its crop (x,\n"
-      "y, width, height in the decoded image), flip, and all else that was drawn.");
+      "y, width, height in the decoded image), flip, and all else that was drawn; in\n"
+      "`stages` stands what each stage drew, by the stage's path in the recipe.");
   add_options(*dump, dump_options(), *options, {"source"});
   dump->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

@@ -78,7 +78,8 @@ FieldPicture::FieldPicture(const Schema& schema, const BoardRecipe& recipe,
   if (!found) {
     throw InvalidArgument(text(
         "batchcast: {}: it takes numbers of the shape [1 or 3, height, width], [height, width, 1 "
-        "or 3] or [height, width], each perhaps after the number of views. The fields are {}.",
+        "or 3] or [height, width], each perhaps after the number of views, or pixels on an axis "
+        "with their NAME_size. The fields are {}.",
         name ? text("the field `{}` cannot be shown as a picture", *name)
              : "no field can be shown as a picture",
         list_of(schema)));
@@ -96,19 +97,35 @@ bool FieldPicture::adopt_named(const Schema& schema, const BoardRecipe& recipe,
                                list_of(schema), detail::did_you_mean(name, names)));
   }
   field_ = static_cast<std::size_t>(found - names.begin());
-  return adopt(schema[field_], recipe);
+  return adopt(schema[field_], schema, recipe);
 }
 
 bool FieldPicture::adopt_first(const Schema& schema, const BoardRecipe& recipe, bool others) {
   for (field_ = 0; field_ < schema.size(); ++field_) {
     const FieldSpec& field = schema[field_];
     const bool shows_colors = is_pixel_type(field.dtype) && !recipe.is_mask(field.name);
-    if (shows_colors != others && adopt(field, recipe)) return true;
+    if (shows_colors != others && adopt(field, schema, recipe)) return true;
   }
   return false;
 }
 
-bool FieldPicture::adopt(const FieldSpec& field, const BoardRecipe& recipe) {
+/// Rows that are the pixels of images, whose sizes stand beside them.
+bool FieldPicture::adopt_pixels(const FieldSpec& field, const Schema& schema) {
+  const auto size =
+      std::find(schema.begin(), schema.end(), FieldSpec(field.name + "_size", DType::i32, {2}));
+  const bool has_channels = field.shape.size() == 1 && are_channels(field.shape.front());
+  if (size == schema.end() || !(field.shape.empty() || has_channels)) return false;
+  size_field_ = static_cast<std::size_t>(size - schema.begin());
+  dtype_ = field.dtype;
+  channels_ = field.shape.empty() ? 1 : static_cast<std::size_t>(field.shape.front());
+  channels_last_ = true;
+  views_ = 1;
+  return true;
+}
+
+bool FieldPicture::adopt(const FieldSpec& field, const Schema& schema, const BoardRecipe& recipe) {
+  size_field_.reset();
+  if (field.on_axis()) return adopt_pixels(field, schema);
   std::vector<std::int64_t> shape = field.shape;
   // Views stand in front, and behind them what a stage makes of each, such as five_crop.
   views_ = 1;
@@ -143,6 +160,7 @@ void FieldPicture::read_recipe(const BoardRecipe& recipe, const std::string& nam
     if (!stage.is_object()) continue;
     const std::string kind = stage.value("stage", "");
     if (kind == "to" && is_float(dtype_)) known_range_ = true;
+    if (kind == "to" && channels_ == 3) is_bgr_ = stage.value("channel_order", "") == "bgr";
     if (kind != "normalize") continue;
     mean_ = numbers(stage, "mean");
     std_ = numbers(stage, "std");
@@ -220,6 +238,19 @@ Picture FieldPicture::of(std::span<const std::byte> sample, std::size_t view) co
   return made;
 }
 
+Picture FieldPicture::of_size(std::span<const std::byte> sample,
+                              std::span<const std::byte> size) const {
+  FieldPicture one = *this;
+  one.height_ = static_cast<std::size_t>(std::max(0, read<std::int32_t>(size.data())));
+  one.width_ = static_cast<std::size_t>(std::max(0, read<std::int32_t>(size.data() + 4)));
+  const std::size_t pixel_bytes = channels_ * size_of(dtype_);
+  if (sample.size() % pixel_bytes != 0 || sample.size() / pixel_bytes != one.height_ * one.width_) {
+    throw Error(text("batchcast: an image of {} x {} pixels has {} rows.", one.width_, one.height_,
+                     sample.size() / pixel_bytes));
+  }
+  return one.of(sample, 0);
+}
+
 void FieldPicture::add_pixel(const std::byte* picture, const Scale& scale, std::size_t y,
                              std::size_t x, std::vector<std::uint8_t>& rgb) const {
   if (is_mask_) {
@@ -227,7 +258,7 @@ void FieldPicture::add_pixel(const std::byte* picture, const Scale& scale, std::
     return;
   }
   for (std::size_t c = 0; c < 3; ++c) {
-    const std::size_t channel = std::min(c, channels_ - 1);
+    const std::size_t channel = is_bgr_ ? 2 - c : std::min(c, channels_ - 1);
     double one = value(picture, element(channel, y, x));
     if (!std_.empty()) one *= std_[std::min(channel, std_.size() - 1)];
     if (!mean_.empty()) one += mean_[std::min(channel, mean_.size() - 1)];

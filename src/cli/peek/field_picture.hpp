@@ -30,14 +30,22 @@ class FieldPicture {
   [[nodiscard]] std::size_t height() const noexcept { return height_; }
   /// Pictures of one sample: its views, and what a stage made of each.
   [[nodiscard]] std::size_t views() const noexcept { return views_; }
+  /// Whether the recipe's `normalize` is undone.
+  [[nodiscard]] bool undoes_normalize() const noexcept { return !mean_.empty() || !std_.empty(); }
   [[nodiscard]] Picture of(std::span<const std::byte> sample, std::size_t view) const;
+  /// Where images keep their sizes, the field that has them; else they are width() and height().
+  [[nodiscard]] std::optional<std::size_t> size_field() const noexcept { return size_field_; }
+  /// One of these; `size` is what that field has. Throws Error where they do not belong together.
+  [[nodiscard]] Picture of_size(std::span<const std::byte> sample,
+                                std::span<const std::byte> size) const;
 
  private:
   struct Scale {
     double factor = 255;
     double offset = 0;
   };
-  [[nodiscard]] bool adopt(const FieldSpec& field, const BoardRecipe& recipe);
+  [[nodiscard]] bool adopt(const FieldSpec& field, const Schema& schema, const BoardRecipe& recipe);
+  [[nodiscard]] bool adopt_pixels(const FieldSpec& field, const Schema& schema);
   [[nodiscard]] bool adopt_named(const Schema& schema, const BoardRecipe& recipe,
                                  const std::string& name);
   /// An image, or with `others` what else can be shown: masks, and levels that no screen has.
@@ -57,8 +65,10 @@ class FieldPicture {
   std::size_t channels_ = 1;
   std::size_t width_ = 0;
   std::size_t height_ = 0;
+  std::optional<std::size_t> size_field_;
   bool channels_last_ = false;
   bool is_mask_ = false;
+  bool is_bgr_ = false;
   bool known_range_ = false;  ///< else each picture is stretched to its own
   std::vector<double> mean_;
   std::vector<double> std_;

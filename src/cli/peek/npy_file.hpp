@@ -21,6 +21,8 @@ class NpyFile {
   struct Array {
     DType dtype = DType::u8;
     std::vector<std::int64_t> shape;
+    /// The first extent is what comes: `finish` writes it into the header.
+    bool has_any_rows = false;
   };
   /// Makes or empties the file. Throws SystemError.
   NpyFile(std::string path, const Array& array);
@@ -39,10 +41,12 @@ class NpyFile {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
   };
   void write(const void* bytes, std::size_t count);
+  void finish_rows();
 
   std::string path_;
+  Array array_;
   std::unique_ptr<std::FILE, Close> file_;
-  std::uint64_t bytes_left_;
+  std::uint64_t bytes_left_;  ///< of any rows: below the most that there can be
 };
 
 }  // namespace batchcast::cli

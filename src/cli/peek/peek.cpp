@@ -5,35 +5,31 @@
 #include "cli/interrupts.hpp"
 #include "cli/option_table.hpp"
 #include "cli/output.hpp"
-#include "cli/peek/contact_sheet.hpp"
-#include "cli/peek/field_picture.hpp"
+#include "cli/peek/sample_sheet.hpp"
 #include "cli/recipe/board_recipe.hpp"
+#include "cli/recipe/scale_remarks.hpp"
 #include "data/codec/png_writer.hpp"
+#include "data/recipe_needed.hpp"
 #include "serving/serve_table.hpp"
 
 #include <batchcast/batchcast.hpp>
-#include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
+#include <batchcast/starting/start_command.hpp>
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <thread>
 
 // A contact sheet of samples: of what trainers see right now, or of what a recipe makes.
 namespace batchcast::cli {
 namespace {
 
-constexpr std::uint64_t samples_max = 64;
-constexpr std::uint64_t samples_default = 32;
-constexpr std::uint64_t pictures_max = 256;  // a sheet of large ones takes 100 MB
+constexpr std::uint64_t samples_max = SampleSheet::samples_max;
 
 struct Options {
   serving::DatasetOptions dataset;  // its source may be a stream
@@ -66,130 +62,51 @@ options::Table<Options> peek_options() {
   return table;
 }
 
-bool is_integer(DType dtype) {
-  return dtype != DType::f16 && dtype != DType::bf16 && dtype != DType::f32 && dtype != DType::f64;
+SheetChoices choices_of(const Options& options) {
+  return {options.field, options.view, options.count};
 }
 
-/// The field that is written below each picture: `label`, or the first integer.
-std::optional<std::size_t> label_field(const Schema& schema) {
-  std::optional<std::size_t> first;
-  for (std::size_t i = 0; i < schema.size(); ++i) {
-    if (schema[i].element_count() != 1 || !is_integer(schema[i].dtype)) continue;
-    if (schema[i].name == "label") return i;
-    if (!first) first = i;
+int finish(const SampleSheet& sheet, const std::vector<std::string>& remarks,
+           const Options& options, std::uint64_t position) {
+  const Picture& all = sheet.picture();
+  detail::write_png(options.out, {static_cast<std::uint32_t>(all.width),
+                                  static_cast<std::uint32_t>(all.height), all.rgb});
+  if (options.json) {
+    print_json({{"out", options.out},
+                {"field", sheet.field_name()},
+                {"position", position},
+                {"samples", sheet.samples()},
+                {"views", sheet.views()},
+                {"labels", sheet.labels()},
+                {"rows", sheet.rows_json()},
+                {"undoes_normalize", sheet.undoes_normalize()},
+                {"remarks", remarks},
+                {"width", all.width},
+                {"height", all.height}});
+  } else {
+    fmt::print("{}{} from position {} in {} ({} x {} pixels)\n", counted(sheet.samples(), "sample"),
+               sheet.views() > 1 ? fmt::format(" of {} views", sheet.views()) : "", position,
+               printable(options.out), all.width, all.height);
+    if (sheet.undoes_normalize()) {
+      fmt::print("colours as before `normalize` of the field `{}`\n",
+                 printable(sheet.field_name()));
+    }
   }
-  return first;
+  for (const std::string& remark : remarks) say(printable(remark) + "\n");
+  return exit_ok;
 }
 
-std::string integer_text(std::span<const std::byte> bytes, DType dtype) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, bytes.data(), bytes.size());
-  const bool is_signed =
-      dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32 || dtype == DType::i64;
-  if (!is_signed) return std::to_string(bits);
-  const std::size_t shift = 64 - 8 * bytes.size();
-  return std::to_string(static_cast<std::int64_t>(bits << shift) >> shift);
+/// Opens the dataset. Where it has no recipe and needs one, the error has the line to type.
+Dataset opened(const Options& options) {
+  try {
+    return Dataset(options.dataset, console_log(false));
+  } catch (const detail::RecipeNeeded& needed) {
+    throw InvalidArgument(
+        text("{} Here: `{}`", needed.what(),
+             detail::shell_text({"batchcast", "peek", options.dataset.source,
+                                 "--recipe=imagenet-train", "--out", options.out})));
+  }
 }
-
-/// Collects samples of one schema on a sheet.
-class Sheet {
- public:
-  Sheet(const Options& options, const Schema& schema, const BoardRecipe& recipe)
-      : schema_(schema),
-        picture_(schema, recipe, options.field),
-        label_(label_field(schema)),
-        out_(options.out) {
-    if (options.view) take_view(*options.view);
-    if (label_ && recipe.is_label(schema[*label_].name)) class_names_ = recipe.class_names();
-  }
-
-  /// How many samples there are to be, unless --count says so: fewer where each has many views.
-  [[nodiscard]] std::uint64_t default_count() const {
-    return std::clamp<std::uint64_t>(pictures_max / views(), 1, samples_default);
-  }
-  /// Before samples are made or waited for.
-  void check_count(std::uint64_t samples) const {
-    if (samples * views() <= pictures_max) return;
-    const std::uint64_t most = pictures_max / views();
-    throw InvalidArgument(fmt::format(
-        "batchcast: a sheet takes {} pictures at most, and {} of {} are {}. Take {}one of the "
-        "views with --view.",
-        pictures_max, counted(samples, "sample"), counted(views(), "view"), samples * views(),
-        most > 0 ? text("{} at most, or ", counted(most, "sample")) : ""));
-  }
-  void begin(std::size_t samples) {
-    sheet_.emplace(samples, views(), picture_.width(), picture_.height());
-    samples_ = samples;
-  }
-  /// `bytes_of(i)`: those of field i.
-  template <class BytesOf>
-  void add(std::uint64_t sample_id, BytesOf bytes_of) {
-    const std::string label =
-        label_ ? label_text(schema_[*label_], bytes_of(*label_)) : std::string();
-    const auto bytes = bytes_of(picture_.field());
-    for (std::size_t view = first_view_; view < first_view_ + views(); ++view) {
-      const std::string of_view = picture_.views() > 1 ? fmt::format(" V{}", view) : std::string();
-      sheet_->add(picture_.of(bytes, view), label, fmt::format("#{}{}", sample_id, of_view));
-    }
-    labels_.push_back(label);
-  }
-  int finish(const Options& options, std::uint64_t position) {
-    const Picture& all = sheet_->sheet();
-    detail::write_png(out_, {static_cast<std::uint32_t>(all.width),
-                             static_cast<std::uint32_t>(all.height), all.rgb});
-    if (options.json) {
-      print_json({{"out", out_},
-                  {"field", schema_[picture_.field()].name},
-                  {"position", position},
-                  {"samples", samples_},
-                  {"views", views()},
-                  {"labels", labels_},
-                  {"width", all.width},
-                  {"height", all.height}});
-    } else {
-      fmt::print("{}{} from position {} in {} ({} x {} pixels)\n", counted(samples_, "sample"),
-                 views() > 1 ? fmt::format(" of {} views", views()) : "", position, printable(out_),
-                 all.width, all.height);
-    }
-    return exit_ok;
-  }
-
- private:
-  void take_view(std::uint64_t view) {
-    const std::string& field = schema_[picture_.field()].name;
-    if (view >= picture_.views()) {
-      throw InvalidArgument(fmt::format(
-          "batchcast: the field `{}` has no view {}: {}.", field, view,
-          picture_.views() == 1 ? "it has one of each sample, which is shown without --view"
-                                : fmt::format("its views are 0 to {}", picture_.views() - 1)));
-    }
-    first_view_ = view;
-    one_view_ = true;
-  }
-  /// Pictures of each sample.
-  [[nodiscard]] std::size_t views() const noexcept { return one_view_ ? 1 : picture_.views(); }
-
-  /// `3 cat` where classes have names, else `label 3`.
-  [[nodiscard]] std::string label_text(const FieldSpec& field,
-                                       std::span<const std::byte> bytes) const {
-    const std::string number = integer_text(bytes, field.dtype);
-    for (std::size_t i = 0; i < class_names_.size(); ++i) {
-      if (std::to_string(i) == number) return text("{} {}", number, class_names_[i]);
-    }
-    return text("{} {}", field.name, number);
-  }
-
-  const Schema& schema_;
-  FieldPicture picture_;
-  std::optional<std::size_t> label_;
-  std::vector<std::string> class_names_;
-  std::vector<std::string> labels_;
-  std::string out_;
-  std::optional<ContactSheet> sheet_;
-  std::size_t samples_ = 0;
-  std::size_t first_view_ = 0;
-  bool one_view_ = false;
-};
 
 int peek_source(const Options& options) {
   std::optional<Positions> asked;
@@ -200,8 +117,9 @@ int peek_source(const Options& options) {
                     "--positions {} are {}.",
                     samples_max, *options.positions, asked->size()));
   }
-  const Dataset dataset(options.dataset, console_log(false));
-  Sheet sheet(options, dataset.maker().schema(), BoardRecipe(dataset.maker().recipe_json()));
+  const Dataset dataset = opened(options);
+  const BoardRecipe recipe(dataset.maker().recipe_json());
+  SampleSheet sheet(choices_of(options), dataset.maker().schema(), recipe);
   const Positions positions =
       asked.value_or(Positions{0, options.count.value_or(sheet.default_count())});
   sheet.check_count(positions.size());
@@ -209,23 +127,10 @@ int peek_source(const Options& options) {
   sheet.begin(positions.size());
   for (std::uint64_t position = positions.begin; position < positions.end; ++position) {
     sample.make(position);
-    sheet.add(sample.sample_id(), [&](std::size_t i) { return sample.field(i); });
+    sheet.add(sample.sample_id(), sample.rows(), [&](std::size_t i) { return sample.field(i); });
   }
-  return sheet.finish(options, positions.begin);
-}
-
-Batch newest(Consumer& consumer, std::uint64_t count, const Options& options) {
-  const std::uint64_t began_ns = now_ns();
-  for (;;) {
-    if (auto batch = consumer.newest(count)) return std::move(*batch);
-    if (seconds_from_ns(now_ns() - began_ns) * 1'000 >= options.wait_ms) {
-      throw Error(
-          fmt::format("batchcast: stream `{}` holds no samples yet. Does it wait for "
-                      "consumers? `batchcast ls` shows it.",
-                      options.dataset.source));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
+  sheet.end();
+  return finish(sheet, scale_remarks(recipe), options, positions.begin);
 }
 
 void refuse_source_options(const Options& options) {
@@ -239,22 +144,9 @@ void refuse_source_options(const Options& options) {
 
 int peek_stream(const Options& options) {
   refuse_source_options(options);
-  Consumer consumer({.stream = options.dataset.source,
-                     .batch_size = 1,
-                     .name = "peek",
-                     .connect_timeout_ms = options.wait_ms,
-                     .observes = true,
-                     .log = console_log(false)});
-  Sheet sheet(options, consumer.schema(), BoardRecipe(consumer.recipe_json()));
-  const std::uint64_t count = options.count.value_or(sheet.default_count());
-  sheet.check_count(count);
-  const Batch batch = newest(consumer, count, options);
-  sheet.begin(batch.size());
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    sheet.add(batch.sample_ids()[i],
-              [&](std::size_t field) { return batch.field<std::byte>(field)[i]; });
-  }
-  return sheet.finish(options, batch.position());
+  const StreamSheet taken = sheet_of_stream(options.dataset.source, choices_of(options),
+                                            options.wait_ms, console_log(false));
+  return finish(taken.sheet, taken.remarks, options, taken.position);
 }
 
 /// A stream's name may have a colon too. What cannot name a stream, such as `idx:DIR?split=test`,
@@ -300,8 +192,9 @@ void add_peek(CLI::App& program, Action& chosen) {
       "SOURCE is the name of a stream, whose newest samples are shown and which does\n"
       "not notice, or a dataset, of which --recipe and --positions say what to make.\n"
       "Below each picture stand its label, with the class's name where the source has\n"
-      "names, and its sample id. A mask's ids have a colour each. The views of a sample\n"
-      "stand side by side; of many views there are fewer samples without --count.");
+      "names, and its sample id. A mask's ids have a colour each. What `normalize` did\n"
+      "is undone, and peek says so. The views of a sample stand side by side; of many\n"
+      "views there are fewer samples without --count.");
   add_options(*peek, peek_options(), *options, {"source"});
   peek->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
 }

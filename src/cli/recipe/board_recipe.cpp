@@ -37,6 +37,29 @@ Json BoardRecipe::order() const {
   return member(member(all_, "recipe"), "order");
 }
 
+std::vector<std::string> BoardRecipe::field_names() const {
+  std::vector<std::string> names;
+  for (const Json& field : list(member(member(all_, "recipe"), "fields"))) {
+    if (const Json name = member(field, "name"); name.is_string()) names.push_back(name);
+  }
+  return names;
+}
+
+Json BoardRecipe::origin_of(const std::string& field) const {
+  const Json found = field_of(field);
+  Json origin = Json::object();
+  for (const char* const key : {"from", "draws", "views", "scale", "kind"}) {
+    if (Json value = member(found, key); !value.is_null()) origin[key] = std::move(value);
+  }
+  for (const Json& joint : list(member(member(all_, "recipe"), "joints"))) {
+    if (!is_of(joint, field) || origin.contains("views")) continue;
+    if (Json value = member(joint, "views"); !value.is_null()) origin["views"] = std::move(value);
+  }
+  return origin;
+}
+
+Json BoardRecipe::joints() const { return list(member(member(all_, "recipe"), "joints")); }
+
 Json BoardRecipe::field_of(const std::string& name) const {
   for (const Json& field : list(member(member(all_, "recipe"), "fields"))) {
     if (says(field, "name", name)) return field;

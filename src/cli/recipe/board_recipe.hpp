@@ -17,6 +17,13 @@ class BoardRecipe {
 
   /// `{"mode": …}`, or null.
   [[nodiscard]] nlohmann::json order() const;
+  /// Of the fields, in the recipe's order.
+  [[nodiscard]] std::vector<std::string> field_names() const;
+  /// `from`, `draws`, `views`, `scale` and `kind` of that field, as far as the recipe says them. A
+  /// joint's views are those of its fields.
+  [[nodiscard]] nlohmann::json origin_of(const std::string& field) const;
+  /// Each with its `fields`, `stages`, `draws`, and `views` where it has any.
+  [[nodiscard]] nlohmann::json joints() const;
   /// Of that field, each with all its parameters.
   [[nodiscard]] nlohmann::json stages_of(const std::string& field) const;
   /// Whether that field has views, whose number is the first of its extents.

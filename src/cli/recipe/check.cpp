@@ -3,6 +3,8 @@
 #include "cli/command.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/output.hpp"
+#include "cli/recipe/board_recipe.hpp"
+#include "cli/recipe/scale_remarks.hpp"
 #include "cli/serve/dataset_check.hpp"
 #include "core/usable_processors.hpp"
 
@@ -36,6 +38,8 @@ struct Outcome {
   std::uint64_t samples = 0;
   double seconds = 0;
   std::vector<BadSampleReport> bad;
+  std::vector<LaterBad> later;
+  std::vector<std::string> remarks = {};  ///< on the recipe
 };
 
 Outcome check(const Options& options, const std::shared_ptr<const Source>& source,
@@ -58,7 +62,8 @@ Outcome check(const Options& options, const std::shared_ptr<const Source>& sourc
         left_text(static_cast<double>(samples - done) / rate), count_text(checking.bad_count())));
   }
   progress.finish();
-  return {checking.checked(), samples, seconds_from_ns(now_ns() - started_ns), checking.take_bad()};
+  return {checking.checked(), samples, seconds_from_ns(now_ns() - started_ns), checking.take_bad(),
+          checking.take_later()};
 }
 
 void write_list(const std::string& path, const std::vector<BadSampleReport>& bad) {
@@ -68,6 +73,18 @@ void write_list(const std::string& path, const std::vector<BadSampleReport>& bad
   }
   file.close();
   if (!file) throw SystemError(text("batchcast: cannot write the list {}", path), errno);
+}
+
+nlohmann::json later_json(const std::vector<LaterBad>& later) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const LaterBad& one : later) {
+    list.push_back({{"field", one.field},
+                    {"stage", one.stage},
+                    {"samples", one.samples},
+                    {"name", one.name},
+                    {"reason", one.reason}});
+  }
+  return list;
 }
 
 void print_outcome(const Options& options, const Outcome& outcome) {
@@ -82,11 +99,18 @@ void print_outcome(const Options& options, const Outcome& outcome) {
                 {"checked", outcome.checked},
                 {"seconds", outcome.seconds},
                 {"bad", outcome.bad.size()},
-                {"list", std::move(list)}});
+                {"list", std::move(list)},
+                {"later", later_json(outcome.later)},
+                {"remarks", outcome.remarks}});
     return;
   }
   for (const BadSampleReport& report : outcome.bad) {
     fmt::print("{}: {}\n", printable(report.name), printable(report.reason));
+  }
+  for (const LaterBad& one : outcome.later) {
+    fmt::print("in a later epoch the stage `{}` of the field `{}` may refuse {}, such as {}; {}\n",
+               one.stage, one.field, counted(one.samples, "sample"), printable(one.name),
+               printable(one.reason));
   }
   fmt::print("{} of {} checked in {:.1f} s, {} bad\n", count_text(outcome.checked),
              counted(outcome.samples, "sample"), outcome.seconds, count_text(outcome.bad.size()));
@@ -99,6 +123,7 @@ int run(const Options& options) {
   Interrupts interrupts;
   std::shared_ptr<const Source> source;
   std::optional<Recipe> recipe;
+  std::vector<std::string> remarks;
   {
     const EndsAtOnce opening(interrupts);
     source = open_source(options.source);
@@ -107,12 +132,18 @@ int run(const Options& options) {
   for (const std::string& remark : source->remarks()) {
     say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
   }
-  const Outcome outcome = check(options, source, recipe, interrupts);
+  if (recipe) {
+    const nlohmann::json board = {{"recipe", nlohmann::json::parse(recipe->to_json())}};
+    remarks = scale_remarks(BoardRecipe(board.dump()));
+  }
+  for (const std::string& remark : remarks) say(printable(remark) + "\n");
+  Outcome outcome = check(options, source, recipe, interrupts);
+  outcome.remarks = std::move(remarks);
   if (options.list) write_list(*options.list, outcome.bad);
   print_outcome(options, outcome);
   const int signal = interrupts.wait(0);
   if (signal != 0 && outcome.checked != outcome.samples) return interrupted_exit(signal);
-  return outcome.bad.empty() ? exit_ok : exit_not_held;
+  return outcome.bad.empty() && outcome.later.empty() ? exit_ok : exit_not_held;
 }
 
 }  // namespace
@@ -122,8 +153,10 @@ void add_check(CLI::App& program, Action& chosen) {
   CLI::App* check = program.add_subcommand(
       "check", "Read and decode a whole dataset once, and list what is wrong");
   check->footer(
-      "Images are decoded whole, also what a recipe would not use. The exit code\n"
-      "is 0 only if every sample is good.");
+      "Images are decoded whole, also what a recipe would not use. The recipe makes\n"
+      "each sample as in the first epoch. What stages may refuse in a later one, where\n"
+      "draws give an image other sizes, is reported as well. The exit code is 0 only\n"
+      "if every sample is good, and stays so.");
   check->add_option("source", options->source, "The dataset, such as imagefolder:DIR")->required();
   check->add_option("--recipe", options->recipe,
                     "Also make every sample by this recipe once; its pixels_max counts");

@@ -2,7 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "cli/serve/dataset_check.hpp"
 
-#include "data/codec/decoder.hpp"
+#include "data/codec/orientation.hpp"
+#include "feeder/one_sample.hpp"
 
 #include <batchcast/core/error.hpp>
 
@@ -33,7 +34,7 @@ std::int64_t pixels_max_of(const std::string& part, const std::optional<Recipe>&
 /// One thread's decoder, and memory for a few rows: what they hold is of no interest.
 class WholeImage {
  public:
-  void decode(std::span<const std::byte> encoded, std::int64_t pixels_max) {
+  detail::ImageInfo decode(std::span<const std::byte> encoded, std::int64_t pixels_max) {
     const detail::ImageInfo info = decoder_.open(encoded, {.pixels_max = pixels_max});
     const detail::RowLayout layout = decoder_.start({0, 0, info.size.width, info.size.height});
     rows_.resize(std::max(rows_.size(), layout.byte_count * rows_at_once));
@@ -44,6 +45,7 @@ class WholeImage {
       if (got == 0) throw BadSample("it ends before its last row");
       left -= got;
     }
+    return info;
   }
 
  private:
@@ -51,26 +53,12 @@ class WholeImage {
   std::vector<std::uint8_t> rows_;
 };
 
-/// Room for one sample of a maker.
-struct OneSample {
-  explicit OneSample(const SampleMaker& maker) : worker(maker.worker()) {
-    for (const FieldSpec& field : maker.schema()) buffers.emplace_back(field.byte_count());
-    for (auto& buffer : buffers) slots.push_back({buffer.data(), buffer.size()});
-  }
-  void make(std::uint64_t index) { worker->make({0, index, slots, {&sample_id, 1}}); }
-
-  std::unique_ptr<SampleWorker> worker;
-  std::vector<std::vector<std::byte>> buffers;
-  std::vector<FieldSlots> slots;
-  std::uint64_t sample_id = 0;
-};
-
 }  // namespace
 
 struct DatasetCheck::Worker {
   SampleParts parts;
   WholeImage image;
-  std::unique_ptr<OneSample> sample;
+  std::unique_ptr<detail::OneSample> sample;
 };
 
 DatasetCheck::DatasetCheck(std::shared_ptr<const Source> source,
@@ -80,6 +68,7 @@ DatasetCheck::DatasetCheck(std::shared_ptr<const Source> source,
     pixels_max_.push_back(pixels_max_of(part.name, recipe));
   }
   if (!recipe) return;
+  fields_ = detail::resolve(*recipe).fields;
   PipelineOptions options;
   options.source = source_;
   options.recipe = *recipe;
@@ -128,7 +117,7 @@ bool DatasetCheck::wait(int timeout_ms) {
 
 void DatasetCheck::work() {
   Worker worker;
-  if (pipeline_) worker.sample = std::make_unique<OneSample>(*pipeline_);
+  if (pipeline_) worker.sample = std::make_unique<detail::OneSample>(*pipeline_);
   while (!stops_.load(std::memory_order_relaxed)) {
     const std::uint64_t sample_id = next_.fetch_add(1);
     if (sample_id >= source_->size()) return;
@@ -142,7 +131,7 @@ void DatasetCheck::check(std::uint64_t sample_id, Worker& worker) {
     source_->read(sample_id, worker.parts);
     for (std::size_t i = 0; i < pixels_max_.size(); ++i) {
       if (source_->parts()[i].kind == PartKind::image) {
-        worker.image.decode(worker.parts[i], pixels_max_[i]);
+        look_at_sizes(sample_id, i, worker.image.decode(worker.parts[i], pixels_max_[i]));
       }
     }
   } catch (const BadSample& bad) {
@@ -151,10 +140,38 @@ void DatasetCheck::check(std::uint64_t sample_id, Worker& worker) {
   }
   if (!worker.sample) return;
   try {
-    worker.sample->make(sample_id);
+    worker.sample->make(0, sample_id);
   } catch (const BadSample&) {
     // No sample is left to stand in: each of them was told about.
   }
+}
+
+void DatasetCheck::look_at_sizes(std::uint64_t sample_id, std::size_t part,
+                                 const detail::ImageInfo& info) {
+  for (const detail::ResolvedField& field : fields_) {
+    if (field.from != source_->parts()[part].name || field.stages.empty()) continue;
+    const DecodeStage* const decode = field.stages.front().stage->as_decode();
+    if (decode == nullptr) continue;
+    const ImageSize size =
+        decode->parameters().orient ? detail::upright_size(info.size, info.orientation) : info.size;
+    if (const auto failure = detail::later_failure(field.stages, size)) {
+      add_later(sample_id, field.name, *failure);
+    }
+  }
+}
+
+// Of several threads the one with the first sample of the dataset names it.
+void DatasetCheck::add_later(std::uint64_t sample_id, const std::string& field,
+                             const detail::LaterFailure& failure) {
+  const std::lock_guard lock(mutex_);
+  auto known = std::find_if(later_.begin(), later_.end(), [&](const LaterBad& one) {
+    return one.field == field && one.stage == failure.path;
+  });
+  if (known == later_.end()) known = later_.insert(known, {field, failure.path, 0, {}, {}, 0});
+  if (known->samples++ != 0 && known->sample_id < sample_id) return;
+  known->sample_id = sample_id;
+  known->name = source_->name_of(sample_id);
+  known->reason = failure.reason;
 }
 
 void DatasetCheck::add(const BadSampleReport& bad) {

@@ -4,11 +4,16 @@
 #include "cli/option_table.hpp"
 #include "cli/output.hpp"
 #include "cli/serve/python.hpp"
+#include "cli/serve/tokenized.hpp"
 #include "serving/serve_table.hpp"
 #include "start/ensure.hpp"
+#include "start/ray_worker.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/starting/start_answer.hpp>
+
+#include <signal.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -55,6 +60,7 @@ detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure)
   request.timeout_ms = options.timeout_ms;
   request.allow_uids = options.trust_uids;
   std::vector<std::string> own = {"help", "timeout", "directory", "trust-uid", "with-parent"};
+  own.insert(own.end(), tokenizer_options.begin(), tokenizer_options.end());
   // A trainer reads words, also where it hands `--json` on to `serve`.
   request.json = options.serve.json && !options.with_parent;
   if (request.json) own.emplace_back("json");
@@ -64,7 +70,7 @@ detail::EnsureRequest request_of(const Options& options, const CLI::App& ensure)
   request.serve.insert(request.serve.end(), given.begin(), given.end());
   request.asked.source = dataset.source;
   request.asked.recipe = dataset.recipe.value_or("");
-  request.asked.seed = dataset.seed.value_or(0);
+  request.asked.seed = dataset.seed;
   request.asked.arguments = given;
   request.log = [verbose = options.serve.verbose](LogLevel level, std::string_view text) {
     if (level != LogLevel::debug || verbose) say(std::string(text) + "\n");
@@ -83,13 +89,32 @@ void settle_shard(const Options& options, detail::EnsureRequest& request) {
   std::replace(request.asked.arguments.begin(), request.asked.arguments.end(), word, settled);
 }
 
-int run(const Options& options, const CLI::App& ensure) {
+/// Texts become a corpus here, before there is a time-out: what is served and compared is that. A
+/// trainer that waits sees the lines of progress, and waits as long as they come.
+void tokenize(Options& options) {
+  if (options.with_parent) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  options.serve.dataset.source = tokenized_source(options.serve.dataset);
+}
+
+int run(Options options, const CLI::App& ensure) {
   detail::EnsureRequest request = request_of(options, ensure);
+  if (options.with_parent) {  // a trainer's; in a shell, paths count from where they are typed
+    if (!request.directory.empty()) {
+      request.directory = std::filesystem::absolute(request.directory).string();
+    }
+    detail::leave_ray_worker();
+  }
   try {
+    if (options.refusal.empty() && takes_tokenizer(options.serve.dataset)) {
+      tokenize(options);
+      request = request_of(options, ensure);
+    }
     if (!options.refusal.empty()) throw InvalidArgument(options.refusal);
     settle_shard(options, request);
   } catch (const InvalidArgument& invalid) {
     return detail::give_answer({detail::ensure_word::invalid, invalid.what()}, request);
+  } catch (const Error& failed) {
+    return detail::give_answer({detail::ensure_word::failed, failed.what()}, request);
   }
   return detail::answer(request, options.with_parent);
 }

@@ -26,12 +26,6 @@ extern char** environ;
 namespace batchcast::cli {
 namespace {
 
-/// A Python, and what it was chosen by.
-struct Python {
-  std::string file;
-  std::string chosen_by;
-};
-
 std::string text_of_environment(const char* name) {
   const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread sets it
   return text == nullptr ? "" : text;
@@ -91,12 +85,21 @@ int result_of(const std::string& file, std::vector<std::string> words) {
 
 void check_has_package(const Python& python, const std::string& source) {
   constexpr int absent = 44;
+  constexpr int without_numpy = 45;
   const std::string look = fmt::format(
-      "import importlib.util, sys; found = importlib.util.find_spec('batchcast'); "
-      "sys.exit(0 if found and found.origin else {})",  // a mere folder of that name has none
-      absent);
+      "import importlib.util, sys; find = importlib.util.find_spec; found = find('batchcast'); "
+      "sys.exit({} if not found or not found.origin else "  // a mere folder of that name has none
+      "{} if find('numpy') is None else 0)",
+      absent, without_numpy);
   const int result = result_of(python.file, {python.file, "-c", look});
   if (result == 0) return;
+  if (result == without_numpy) {
+    throw Error(
+        fmt::format("batchcast: `{}` is read by Python, and {} (by {}) has the package batchcast, "
+                    "and not numpy, which it needs. Install it there: `{} -m pip install numpy`; "
+                    "or name another Python with $BATCHCAST_PYTHON.",
+                    source, python.file, python.chosen_by, python.file));
+  }
   if (result != absent) {
     throw InvalidArgument(
         fmt::format("batchcast: `{}` (by {}) cannot run Python: it ended with {}.", python.file,
@@ -110,6 +113,18 @@ void check_has_package(const Python& python, const std::string& source) {
 }
 
 }  // namespace
+
+Python python_for(const std::string& source) {
+  Python python = choose_python(source);
+  check_has_package(python, source);
+  return python;
+}
+
+void become(std::vector<std::string> words) {
+  const std::string file = words.front();
+  ::execv(file.c_str(), pointers_to(words).data());
+  throw SystemError(text("batchcast: `{}` cannot be run", file), errno);
+}
 
 std::vector<std::string> words_given(const CLI::App& command,
                                      const std::vector<std::string>& left_out) {
@@ -133,18 +148,21 @@ void serve_with_python(const serving::ServeOptions& options, const CLI::App& ser
     throw InvalidArgument(
         text("batchcast: --json: the report of what Python serves (`{}`) is text only.", source));
   }
-  const Python python = choose_python(source);
+  if (options.log_format != "text") {
+    throw InvalidArgument(
+        text("batchcast: --log-format: what Python serves (`{}`) reports as text only.", source));
+  }
+  Python python;
   {
     const EndsAtOnce looking(interrupts, [](int) { return exit_ok; });
-    check_has_package(python, source);
+    python = python_for(source);
   }
   if (interrupts.wait(0) != 0) std::_Exit(exit_ok);
   std::vector<std::string> words = {python.file, "-m", "batchcast", "serve", source};
   const std::vector<std::string> given = words_given(serve, {"help"});
   words.insert(words.end(), given.begin(), given.end());
   say(fmt::format("`{}` is read by {} (by {})\n", source, python.file, python.chosen_by));
-  ::execv(python.file.c_str(), pointers_to(words).data());
-  throw SystemError(text("batchcast: `{}` cannot be run", python.file), errno);
+  become(std::move(words));
 }
 
 }  // namespace batchcast::cli

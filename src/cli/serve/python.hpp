@@ -18,6 +18,19 @@ namespace batchcast::cli {
 [[nodiscard]] std::vector<std::string> words_given(const CLI::App& command,
                                                    const std::vector<std::string>& left_out);
 
+/// A Python, and what it was chosen by.
+struct Python {
+  std::string file;
+  std::string chosen_by;
+};
+
+/// The one of $BATCHCAST_PYTHON, else of $VIRTUAL_ENV, else of the PATH. Throws InvalidArgument,
+/// naming `source`, where there is none, or one without the package.
+[[nodiscard]] Python python_for(const std::string& source);
+
+/// This process becomes that program. Throws SystemError.
+[[noreturn]] void become(std::vector<std::string> words);
+
 /// For a source that Python reads: this process becomes `python3 -m batchcast serve` with the same
 /// options, and stderr says which Python that is. Throws InvalidArgument where there is none that
 /// has the package, and for options that it does not take. An interrupt until then ends the process

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "cli/cache_json.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/option_table.hpp"
 #include "cli/output.hpp"
+#include "cli/serve/keeper.hpp"
+#include "cli/serve/own_words.hpp"
 #include "cli/serve/python.hpp"
+#include "cli/serve/replaced.hpp"
+#include "cli/serve/tokenized.hpp"
+#include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 #include "serving/service.hpp"
 
@@ -12,17 +18,23 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/feeder.hpp>
+#include <batchcast/join/absent_stream.hpp>
 
 #include "data/source/read_by_python.hpp"
+#include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace batchcast::cli {
 namespace {
@@ -47,6 +59,9 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
                 {"space_wait_seconds", stats.space_wait_seconds},
                 {"late_wakeups", stats.late_wakeups},
                 {"bad_samples", dataset.bad_samples()},
+                {"stand_ins", dataset.stand_ins().samples},
+                {"stand_in_times", dataset.stand_ins().times},
+                {"cache", json_of(dataset.cache_stats())},
                 {"drained", drained}});
     return;
   }
@@ -58,14 +73,41 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   if (!is_cut_short && stats.unread != 0) {
     fmt::print(", the last {} read by no consumer", count_text(stats.unread));
   }
-  if (dataset.bad_samples() != 0) fmt::print(", {}", counted(dataset.bad_samples(), "bad sample"));
-  fmt::print("\n");
+  const std::string bad = serving::bad_samples_text(dataset.bad_samples(), dataset.stand_ins());
+  fmt::print("{}{}\n", bad.empty() ? "" : ", ", bad);
+  if (const std::string cache = serving::cache_report(dataset.cache_stats()); !cache.empty()) {
+    fmt::print("{}\n", cache);
+  }
 }
 
-/// Returns whether it was stopped, by a signal or a command.
-bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
+StreamPaths paths_of(const ProducerOptions& options) {
+  check_stream_name(options.stream);
+  StreamDirectory::Options directory;
+  directory.stream = options.stream;
+  directory.base = options.directory;
+  directory.allow_uids = options.allow_uids;
+  return StreamDirectory::paths_of(directory);
+}
+
+/// With which this process may be started again.
+std::vector<std::string> words_to_start_again() {
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  std::vector<std::string> words = without_flag(own_words(), replace_flag);
+  if (error || words.empty()) return {};
+  words.front() = program;
+  return words;
+}
+
+enum class Ended { whole, stopped, failed };
+
+Ended serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
   ProducerOptions asked = serving_options(options, dataset);
-  rehearse_serving(options, asked);
+  asked.started_with = words_to_start_again();
+  rehearse_serving(options, asked, dataset);
+  if (options.replace) {
+    replace_producer(asked.stream, paths_of(asked));
+  }
   const UnwaitedStderr unwaited;
   Producer producer(std::move(asked));
   serving::say_what_is_served(producer);
@@ -79,25 +121,46 @@ bool serve_dataset(const Options& options, Interrupts& interrupts, const Dataset
     };
     serving::Service service(
         {asked_to_end, producer, dataset, options.producer.wait_for, options.idle_exit_s});
-    if (!service.produce({.workers = options.workers.value_or(0)})) {
+    bool produced = false;
+    try {
+      produced = service.produce(serving::feeding_options(options));
+    } catch (const Error& error) {
+      // Without a feeder it is this process that lacks something.
+      if (!service.has_feeder() || producer.stats().state != StreamState::failed) throw;
+      say(text("{}\n", error.what()));
+      return Ended::failed;
+    }
+    if (!produced) {
       const Feeder* const feeder = service.take_feeder().release();  // it would wait
       const std::string failure = feeder->failure_text();
       if (!failure.empty()) say(failure + "\n");
       say("not waiting for a worker that is still at a sample\n");
       print_report(options, producer.stats(), dataset, seconds(), false);
       producer.give_up_name("its producer ended");
-      end_at_once(failure.empty() ? exit_ok : exit_environment);
+      end_at_once(failure.empty() ? exit_ok : exit_stream_ended);
     }
     drained = service.linger(options.linger_s);
   }
   const ProducerStats stats = producer.stats();
   producer.stop("its producer ended");  // so that taking it down does not wait again
   print_report(options, stats, dataset, seconds(), drained);
-  return interrupts.wait(0) != 0 || stats.state == StreamState::stopped;
+  if (stats.state == StreamState::failed) return Ended::failed;
+  return interrupts.wait(0) != 0 || stats.state == StreamState::stopped ? Ended::stopped
+                                                                        : Ended::whole;
 }
 
-int run(const Options& options, const CLI::App& serve) {
+int run(Options options, const CLI::App& serve) {
+  if (options.log_format == "json") serving::log_as_json();
+  if (options.keep_alive) {
+    const StreamPaths paths = paths_of(options.producer);
+    const std::string base = std::filesystem::path(paths.directory).parent_path().string();
+    return keep_alive(options.producer.stream, base, options.give_up_after);
+  }
   Interrupts interrupts;
+  if (takes_tokenizer(options.dataset)) {
+    const EndsAtOnce tokenising(interrupts, [](int) { return exit_ok; });
+    options.dataset.source = tokenized_source(options.dataset);
+  }
   if (detail::is_read_by_python(options.dataset.source)) {
     serve_with_python(options, serve, interrupts);
   }
@@ -109,9 +172,10 @@ int run(const Options& options, const CLI::App& serve) {
     const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
     dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
+  const Ended ended = serve_dataset(options, interrupts, *dataset);
   // A thread that reads ahead may sit in a slow file, and would be waited for.
-  if (serve_dataset(options, interrupts, *dataset)) end_at_once(exit_ok);
-  return exit_ok;
+  if (ended == Ended::stopped) end_at_once(exit_ok);
+  return ended == Ended::failed ? exit_stream_ended : exit_ok;
 }
 
 }  // namespace
@@ -127,6 +191,8 @@ void add_serve(CLI::App& program, Action& chosen) {
       "  batchcast consume imagenet --batch-size 37\n"
       "\n"
       "Ctrl-C, SIGTERM and `batchcast stop` end it: exit code 0.\n"
+      "\n"
+      "With --tokenizer texts become a corpus first, as `batchcast tokenize` makes it.\n"
       "\n"
       "Python reads `python:MODULE:FACTORY` (a function that returns a dataset or a\n"
       "loader), `huggingface:DIR?split=train` and `parquet:FILES`: the command becomes\n"

@@ -43,6 +43,8 @@ void shed_if_large(std::vector<Element>& buffer) noexcept {
 
 /// Leaves files that are not clean, or of an unusual kind, to libjpeg; the pixels are the same.
 std::unique_ptr<ImageCodec> make_jpeg_codec();
+/// Opens entries of kept coefficients (jpeg/kept_form.hpp) in place of files.
+std::unique_ptr<ImageCodec> make_kept_codec();
 std::unique_ptr<ImageCodec> make_libjpeg_codec();
 std::unique_ptr<ImageCodec> make_png_codec();
 std::unique_ptr<ImageCodec> make_webp_codec();

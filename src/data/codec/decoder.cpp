@@ -84,9 +84,19 @@ ImageInfo ImageDecoder::open(std::span<const std::byte> encoded, const DecodeLim
   if (!format) {
     throw BadSample(text("neither JPEG, PNG nor WebP, but {}", describe_content(encoded)));
   }
-  ImageCodec& codec = codec_for(*format);
+  return open_by(codec_for(*format), encoded, limits);
+}
+
+ImageInfo ImageDecoder::open_kept(std::span<const std::byte> entry, const DecodeLimits& limits) {
+  close();
+  if (!kept_codec_) kept_codec_ = make_kept_codec();
+  return open_by(*kept_codec_, entry, limits);
+}
+
+ImageInfo ImageDecoder::open_by(ImageCodec& codec, std::span<const std::byte> bytes,
+                                const DecodeLimits& limits) {
   const ImageInfo info = closing_on_failure(codec, [&] {
-    const ImageInfo found = codec.open(encoded);
+    const ImageInfo found = codec.open(bytes);
     require_pixels_within(found.size, limits.pixels_max);
     if (limits.mode == PixelMode::index) codec.want_ids();
     if (limits.mode == PixelMode::keep) {

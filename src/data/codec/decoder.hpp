@@ -68,6 +68,10 @@ class ImageDecoder {
   /// Reads the header. `encoded` must stay until the last row is read.
   [[nodiscard]] ImageInfo open(std::span<const std::byte> encoded, const DecodeLimits& limits);
 
+  /// The same for an entry that KeptWriter made of a JPEG (jpeg/kept_writer.hpp), which gives that
+  /// file's rows. kept_slack bytes behind `entry` must be readable. It cannot be scaled down.
+  [[nodiscard]] ImageInfo open_kept(std::span<const std::byte> entry, const DecodeLimits& limits);
+
   /// JPEG only: makes the image `scale` (1, 2, 4 or 8) times smaller in both directions, rounded
   /// up, and returns that size. Call it between `open` and `start`.
   ImageSize scale_down(int scale);
@@ -82,9 +86,12 @@ class ImageDecoder {
 
  private:
   ImageCodec& codec_for(ImageFormat format);
+  ImageInfo open_by(ImageCodec& codec, std::span<const std::byte> bytes,
+                    const DecodeLimits& limits);
   void close() noexcept;
 
   std::array<std::unique_ptr<ImageCodec>, 3> codecs_;  // by ImageFormat, made at first use
+  std::unique_ptr<ImageCodec> kept_codec_;             // the same
   ImageCodec* current_ = nullptr;                      // has an image open
   ImageSize size_;
   std::size_t rows_left_ = 0;  // once started

@@ -18,4 +18,7 @@ struct RgbPixels {
 /// Writes them as a PNG file. Throws SystemError where the file cannot be written.
 void write_png(const std::string& path, const RgbPixels& pixels);
 
+/// The same as bytes, larger and in a fraction of the time.
+[[nodiscard]] std::string quick_png(const RgbPixels& pixels);
+
 }  // namespace batchcast::inline v0_1::detail

@@ -23,7 +23,10 @@ std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field, const Pa
 }
 
 std::unique_ptr<FieldProgram> compile_without_source(const ResolvedField& field) {
-  if (field.stages.empty() || field.stages.front().stage->kind() != StageKind::decode) return {};
+  const bool decodes =
+      std::any_of(field.stages.begin(), field.stages.end(),
+                  [](const NamedStage& named) { return named.stage->kind() == StageKind::decode; });
+  if (!decodes) return {};
   return compile_field(field, {field.from, PartKind::image});
 }
 

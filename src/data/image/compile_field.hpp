@@ -13,7 +13,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_field(const ResolvedField& field,
                                                           const PartSpec& part);
 
-/// The same where no source is known: a field that begins with `decode` has an image before it.
+/// The same where no source is known: a field with `decode` has an image before it.
 /// Null for other fields, which need their part.
 [[nodiscard]] std::unique_ptr<FieldProgram> compile_without_source(const ResolvedField& field);
 

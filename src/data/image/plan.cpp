@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "data/image/program.hpp"
+#include "data/program/pixel_form.hpp"
 #include "data/program/tensor_program.hpp"
 #include "data/refuse_at.hpp"
 
 #include <batchcast/core/error.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -20,8 +23,8 @@ struct PixelShape {
   int unknown = 0;
   std::int32_t channels = 3;
 
-  [[nodiscard]] bool is_same(const PixelShape& other) const noexcept {
-    if (channels != other.channels) return false;
+  [[nodiscard]] bool is_same(const PixelShape& other, bool any_size) const noexcept {
+    if (any_size || channels != other.channels) return channels == other.channels;
     return size && other.size ? *size == *other.size
                               : !size && !other.size && unknown == other.unknown;
   }
@@ -47,20 +50,28 @@ class StepCompiler {
   void add(const NamedStage& stage) { plan_.image_steps.push_back(take(stage)); }
   /// The shape after the stages so far.
   [[nodiscard]] const PixelShape& shape() const noexcept { return shape_; }
+  /// The size that comes out, once `check_size` has found it good.
+  [[nodiscard]] ImageSize size() const {
+    return {shape_.size->width * plan_.scale, shape_.size->height * plan_.scale};
+  }
   /// The shape that comes out has to be known, and no larger than a field may be.
   void check_size() const {
+    if (!shape_.size && !plan_.axis.empty()) return;
     if (!shape_.size || shape_.size->width <= 0 || shape_.size->height <= 0) {
       refuse_at(
           field_.where,
           text("images differ in size, and the samples of the field `{}` must have one size. Add "
-               "random_resized_crop, center_crop or random_crop, or resize with [height, width].",
+               "random_resized_crop, center_crop or random_crop, or resize with [height, width]. "
+               "Where "
+               "they are to keep their own sizes, say axis = \"pixels\".",
                field_.name));
     }
     const auto area = static_cast<std::int64_t>(shape_.size->width) * shape_.size->height;
-    if (area <= (std::int64_t{1} << 28)) return;
+    if (area <= (std::int64_t{1} << 28) / plan_.scale / plan_.scale) return;
     refuse_at(sized_by_ != nullptr ? sized_by_->where : field_.where,
-              text("the field `{}` of {} pixels is too large. Ask for at most 2^28 pixels.",
-                   field_.name, size_text(*shape_.size)));
+              text("the field `{}` of {} pixels{} is too large. Ask for at most 2^28 pixels.",
+                   field_.name, size_text(*shape_.size),
+                   plan_.scale == 1 ? "" : text(" with scale = {}", plan_.scale)));
   }
 
  private:
@@ -88,6 +99,7 @@ class StepCompiler {
     step.draws = named.draws;
     step.path = named.path;
     step.is_joint = named.is_joint;
+    step.cut = named.cut;
     if (step.geometry != nullptr) take_geometry(named, *step.geometry);
     if (step.pixels != nullptr) take_pixels(named, *step.pixels);
     if (step.warp != nullptr) take_warp(named, *step.warp);
@@ -109,11 +121,25 @@ class StepCompiler {
       step.inner.push_back(take(inner));
       if (one_after_another) continue;
       if (!out) out = shape_;
-      if (!shape_.is_same(*out)) refuse_shapes(named, inner, *out);
+      if (!is_same_as(*out)) refuse_shapes(named, inner, *out);
+      join_sizes(*out);
     }
-    if (out && !shape_.is_same(*out)) refuse_shapes(named, named.stages.back(), *out);
-    if (out) shape_ = *out;
+    if (out && !is_same_as(*out)) refuse_shapes(named, named.stages.back(), *out);
+    if (out) {
+      join_sizes(*out);
+      shape_ = *out;
+    }
     --depth_;
+  }
+
+  // Of images that may have any size.
+  void join_sizes(PixelShape& other) {
+    if (plan_.axis.empty() || (shape_.size && other.size == shape_.size)) return;
+    other.size.reset();
+    other.unknown = ++unknown_sizes_;
+  }
+  [[nodiscard]] bool is_same_as(const PixelShape& other) const noexcept {
+    return shape_.is_same(other, !plan_.axis.empty());
   }
 
   [[noreturn]] void refuse_shapes(const NamedStage& container, const NamedStage& inner,
@@ -127,16 +153,18 @@ class StepCompiler {
   void take_geometry(const NamedStage& named, const GeometryStage& stage) {
     check_interpolation(named, stage.interpolation());
     check_kept(named, stage);
+    check_scaled_padding(named, stage);
     take_count(named, stage);
     ask(named, [&] { shape_.size = stage.output(shape_.size); });
     const GeometryTraits traits = stage.traits();
+    if (traits.resizes) note_mixing(named, stage.interpolation());
     if (!traits.crops && !traits.resizes && !traits.pads) return;
     sized_by_ = &named;
     if (!shape_.size) shape_.unknown = ++unknown_sizes_;
   }
 
   void take_pixels(const NamedStage& named, const PixelStage& stage) {
-    if (plan_.is_mask) {
+    if (plan_.is_mask && !stage.takes_masks()) {
       refuse(named, text("it changes colours, and the field is a mask, whose pixels are ids{}",
                          stage.moves_pixels() ? ", which no policy can be done to: leave it out"
                          : named.is_joint
@@ -144,13 +172,25 @@ class StepCompiler {
                              : ": leave it out, or say kind = \"image\""));
     }
     check_not_kept(named);
+    if (stage.moves_pixels()) check_not_scaled(named, "turns and shears pixels");
+    if (!plan_.is_mask && stage.takes_masks() && mixed_by_ != nullptr) {
+      refuse(named, text("it takes ids, and `{}` before it mixes those of neighbours: say kind = "
+                         "\"mask\" for the field, or resize to the nearest pixel",
+                         mixed_by_->stage->name()));
+    }
     ask(named, [&] { shape_.channels = stage.output_channels(shape_.channels); });
   }
 
   void take_warp(const NamedStage& named, const WarpStage& stage) {
     check_not_kept(named);
+    check_not_scaled(named, "moves pixels to places between those of the smaller image");
     check_interpolation(named, stage.interpolation());
+    note_mixing(named, stage.interpolation());
     if (!plan_.is_mask) ask(named, [&] { stage.check_channels(shape_.channels); });
+  }
+
+  void note_mixing(const NamedStage& named, std::optional<Interpolation> interpolation) {
+    if (interpolation != Interpolation::nearest) mixed_by_ = &named;
   }
 
   void check_interpolation(const NamedStage& named,
@@ -180,6 +220,24 @@ class StepCompiler {
            "out, or decode with mode = \"rgb\" or \"gray\"");
   }
 
+  void check_not_scaled(const NamedStage& named, const char* what) const {
+    if (plan_.scale == 1) return;
+    refuse(named, text("it {}, and the field has scale = {}, which goes with stages that crop, "
+                       "resize, pad, flip or colour: leave one of them out",
+                       what, plan_.scale));
+  }
+
+  // The pixels at the edge are left out where `reflect` mirrors, and they are more than one pixel
+  // of the smaller image.
+  void check_scaled_padding(const NamedStage& named, const GeometryStage& stage) const {
+    if (plan_.scale == 1 || !stage.traits().pads) return;
+    const auto parameters = nlohmann::json::parse(stage.parameters_json(), nullptr, false);
+    if (!parameters.is_object() || parameters.value("padding_mode", "") != "reflect") return;
+    refuse(named, text("with scale = {} the padding_mode \"reflect\" would mirror other pixels "
+                       "than in the smaller image: say \"symmetric\", \"edge\" or \"constant\"",
+                       plan_.scale));
+  }
+
   void take_count(const NamedStage& named, const GeometryStage& stage) {
     if (stage.count() == 1) return;
     if (depth_ != 0) {
@@ -198,6 +256,7 @@ class StepCompiler {
   int unknown_sizes_ = 0;
   int depth_ = 0;                         ///< containers around the stage
   const NamedStage* sized_by_ = nullptr;  ///< the last that crops, resizes or pads
+  const NamedStage* mixed_by_ = nullptr;  ///< the last whose pixels lie between others
 };
 
 /// Takes the end of an image field: `to`, `normalize` and tensor stages, in the recipe's order.
@@ -210,8 +269,14 @@ class FormatCompiler {
   /// The image has `channels` channels.
   void add(const NamedStage& named, std::int32_t channels) {
     const Stage& stage = *named.stage;
+    if (!plan_.axis.empty()) check_pixels(named);
     if (const TensorStage* tensor = stage.as_tensor()) return take_tensor(named, *tensor);
-    if (!tensor_stages_.empty()) refuse(named, "it must stand before tensor stages");
+    if (!tensor_stages_.empty()) {
+      refuse(
+          tensor_stages_.front(),
+          text("it works on what `{}` makes: put it after `{}`{}", stage.name(), stage.name(),
+               pixel_form_of(*tensor_stages_.front().stage) == nullptr ? "" : ", or before `to`"));
+    }
     if (const ToStage* to = stage.as_to()) return take_to(named, to->parameters(), channels);
     if (const NormalizeStage* normalize = stage.as_normalize()) {
       return take_normalize(named, normalize->parameters(), channels);
@@ -225,6 +290,11 @@ class FormatCompiler {
   /// Writes the plan's tensor steps and what comes out.
   void finish(ImageSize size, std::int32_t channels) {
     plan_.channels_out = channels;
+    if (!plan_.axis.empty()) {
+      plan_.output = {plan_.format.dtype, {}};
+      if (!two_dimensional_) plan_.output.shape.push_back(channels);
+      return;
+    }
     TensorSpec spec{plan_.format.dtype, {size.height, size.width}};
     if (!two_dimensional_) {
       const bool planar = plan_.format.layout == ImageLayout::chw;
@@ -234,6 +304,7 @@ class FormatCompiler {
     plan_.steps.emplace(field_.name, std::move(spec), tensor_stages_);
     plan_.output = plan_.steps->output();
     if (plan_.crops != 1) plan_.output.shape.insert(plan_.output.shape.begin(), plan_.crops);
+    if (plan_.frames != 0) plan_.output.shape.insert(plan_.output.shape.begin(), plan_.frames);
     if (field_.views != 0) plan_.output.shape.insert(plan_.output.shape.begin(), field_.views);
   }
 
@@ -242,12 +313,36 @@ class FormatCompiler {
     refuse_stage(field_.name, named, why);
   }
 
+  // Pixels on an axis are u8, channels last: what trainers pad and finish.
+  void check_pixels(const NamedStage& named) const {
+    const ToStage* const to = named.stage->as_to();
+    if (to == nullptr) {
+      refuse(named,
+             text("it works on finished images of one size, and those of the field keep their "
+                  "own on the axis `{}`: do it in the trainer, or to pixels before",
+                  plan_.axis));
+    }
+    if (to->parameters().dtype == plan_.format.dtype &&
+        to->parameters().layout != ImageLayout::chw) {
+      return;
+    }
+    refuse(named,
+           text("pixels on the axis `{}` are {}, one after the other: say dtype = \"{}\" and "
+                "layout = \"hwc\" (or \"hw\", of one channel), or leave the stage out",
+                plan_.axis, name_of(plan_.format.dtype), name_of(plan_.format.dtype)));
+  }
+
   void take_tensor(const NamedStage& named, const TensorStage& stage) {
     if (plan_.is_mask && !stage.takes_masks()) {
       refuse(
           named,
           "it makes other values, and the field is a mask, whose pixels are ids: leave it out, or "
           "say kind = \"image\"");
+    }
+    if (plan_.scale != 1 && stage.is_random()) {
+      refuse(named, text("it draws for the pixels of the finished image, which are others than the "
+                         "smaller image's, and the field has scale = {}: leave one of them out",
+                         plan_.scale));
     }
     tensor_stages_.push_back(named);
   }
@@ -268,6 +363,8 @@ class FormatCompiler {
                          "mode = \"gray\" or \"index\", or take `chw`",
                          channels));
     }
+    if (to.bgr) check_bgr(named, channels);
+    plan_.format.bgr = to.bgr;
     two_dimensional_ = to.layout == ImageLayout::hw;
     plan_.format.layout = two_dimensional_ ? ImageLayout::hwc : to.layout;
     if (is_float) {
@@ -278,6 +375,18 @@ class FormatCompiler {
       integers_->stage = cast_stage(plan_.format.dtype, to.dtype);
     }
     formatted_ = true;
+  }
+
+  void check_bgr(const NamedStage& named, std::int32_t channels) const {
+    if (channels != 3) {
+      refuse(named, text("channel_order = \"bgr\" is for images of 3 channels, and this one has {}",
+                         channels));
+    }
+    if (plan_.keeps()) {
+      refuse(named,
+             "the field keeps its pixels as they are: leave `channel_order` out, or decode with "
+             "mode = \"rgb\"");
+    }
   }
 
   void check_kept_type(const NamedStage& named, DType dtype) const {
@@ -337,17 +446,43 @@ class FormatCompiler {
   std::vector<NamedStage> tensor_stages_;
 };
 
+/// Of images that keep their own sizes.
+void check_axis(const ResolvedField& field, const PartSpec& part) {
+  const auto refuse = [&](const char* what, const char* cure) {
+    refuse_at(field.where, text("the field `{}` has {} and axis = \"{}\": images of several in a "
+                                "sample have one size. {}.",
+                                field.name, what, field.axis, cure));
+  };
+  if (field.views != 0) {
+    refuse("views", "Leave `views` out, or crop or resize to [height, width] and leave out `axis`");
+  }
+  if (part.frames != 0) {
+    refuse("frames of clips", "Crop or resize to [height, width], and leave out `axis`");
+  }
+}
+
 /// Writes how the part becomes pixels. Returns what is known about these.
 PixelShape begin_plan(ImagePlan& plan, const ResolvedField& field, const PartSpec& part) {
   plan.is_mask = field.kind == FieldKind::mask;
   plan.views = field.views == 0 ? 1 : static_cast<std::uint32_t>(field.views);
+  plan.frames = static_cast<std::uint32_t>(part.frames);
+  plan.scale = field.scale;
+  plan.cuts = field.cuts;
+  plan.axis = field.axis;
+  if (!plan.axis.empty()) check_axis(field, part);
   if (part.kind != PartKind::image) {
     plan.raw = *as_raw_image(part);
-    plan.format.layout = plan.raw.channels_last ? ImageLayout::hwc : ImageLayout::chw;
-    return {plan.raw.size, 0, plan.raw.channels};
+    if (plan.raw.size.width % plan.scale != 0 || plan.raw.size.height % plan.scale != 0) {
+      refuse_at(field.where, text("the field `{}` has scale = {}, and its images have {} pixels.",
+                                  field.name, plan.scale, size_text(plan.raw.size)));
+    }
+    const bool has_channels_last = plan.raw.channels_last || !plan.axis.empty();
+    plan.format.layout = has_channels_last ? ImageLayout::hwc : ImageLayout::chw;
+    return {ImageSize{plan.raw.size.width / plan.scale, plan.raw.size.height / plan.scale}, 0,
+            plan.raw.channels};
   }
-  // Pixels of a decoded image have no layout yet; trainers want planes.
-  plan.format.layout = ImageLayout::chw;
+  // Pixels of a decoded image have no layout yet; trainers want planes, and rows are pixels.
+  plan.format.layout = plan.axis.empty() ? ImageLayout::chw : ImageLayout::hwc;
   const DecodeStage* const decode =
       field.stages.empty() ? nullptr : field.stages.front().stage->as_decode();
   if (decode == nullptr) return {};
@@ -373,7 +508,9 @@ std::vector<std::vector<std::string>> walks_of(const ImagePlan& plan, const Reso
     if (step.geometry == nullptr) end_walk();
     if (step.container != nullptr) passes.clear();
   }
-  for (const NamedStage& named : field.stages) {
+  for (std::size_t i = 0; i < field.stages.size(); ++i) {
+    const NamedStage& named = field.stages[i];
+    if (pixel_form_of(field.stages, i)) continue;
     const StageKind kind = named.stage->kind();
     if (kind == StageKind::tensor) end_walk();
     if (kind == StageKind::finish || kind == StageKind::tensor) {
@@ -388,6 +525,7 @@ class ImageProgram final : public FieldProgram {
  public:
   explicit ImageProgram(ImagePlan plan) : plan_(std::move(plan)) {}
   [[nodiscard]] const TensorSpec& output() const noexcept override { return plan_.output; }
+  [[nodiscard]] std::string_view axis() const noexcept override { return plan_.axis; }
   [[nodiscard]] const DecodeStage::Parameters* decoding() const noexcept override {
     return plan_.decode ? &*plan_.decode : nullptr;
   }
@@ -422,17 +560,18 @@ void PassList::begin_pass() {
 }
 
 // One pass crops, resizes, and then crops or pads. It can pad only the whole of what was resized:
-// beyond a cropped edge lies the rest of the image, not padding.
+// beyond a cropped edge lies the rest of the image, not padding. A stage that does both resizes
+// first.
 bool PassList::fits(const GeometryTraits& traits) const {
   if (!passes_[count_ - 1].pixels.empty()) return false;
   if (traits.resizes && (done_.resizes || done_.pads)) return false;
-  if (traits.pads && (done_.pads || done_.crops)) return false;
+  if (traits.pads && (done_.pads || (done_.crops && !traits.resizes))) return false;
   return true;
 }
 
 void PassList::add(const ImageStep& step) {
   if (step.geometry == nullptr) {
-    passes_[count_ - 1].pixels.push_back({step.pixels, step.warp, step.draws});
+    passes_[count_ - 1].pixels.push_back({step.pixels, step.warp, step.draws, step.path, step.cut});
     return;
   }
   const GeometryTraits traits = step.geometry->traits();
@@ -441,11 +580,14 @@ void PassList::add(const ImageStep& step) {
   done_.crops = traits.resizes ? false : done_.crops || traits.crops;
   done_.resizes = done_.resizes || traits.resizes;
   done_.pads = done_.pads || traits.pads;
-  passes_[count_ - 1].geometry.push_back({step.geometry, step.draws, step.is_joint});
+  passes_[count_ - 1].geometry.push_back(
+      {step.geometry, step.draws, step.is_joint, step.path, step.cut});
 }
 
 std::optional<RawImage> as_raw_image(const PartSpec& part) {
-  if (part.kind != PartKind::tensor || part.dtype != DType::u8) return std::nullopt;
+  if (part.kind != PartKind::tensor || part.dtype != DType::u8 || part.on_axis()) {
+    return std::nullopt;
+  }
   const auto extent = [&](std::size_t i) { return static_cast<std::int32_t>(part.shape[i]); };
   constexpr std::int64_t extent_max = 1 << 20;
   for (const std::int64_t value : part.shape) {
@@ -464,15 +606,28 @@ ImagePlan plan_image(const ResolvedField& field, const PartSpec& part) {
   ImagePlan plan;
   StepCompiler steps(field, plan, begin_plan(plan, field, part));
   FormatCompiler format(field, plan);
-  for (const NamedStage& named : field.stages) {
+  for (std::size_t i = 0; i < field.stages.size(); ++i) {
+    const NamedStage& named = field.stages[i];
     plan.owners.push_back(named.stage);
+    if (auto form = pixel_form_of(field.stages, i)) {
+      if (plan.scale != 1) {
+        refuse_stage(field.name, named,
+                     text("it draws for each pixel, and the field has scale = {}: leave one of "
+                          "them out",
+                          plan.scale));
+      }
+      NamedStage changed = named;
+      changed.stage = std::move(form);
+      plan.owners.push_back(changed.stage);
+      steps.add(changed);
+      continue;
+    }
     if (named.stage->as_decode() != nullptr) {
       if (part.kind != PartKind::image) {
         refuse_stage(field.name, named,
                      text("the part `{}` is decoded already. Leave the stage out", part.name));
       }
-      if (&named != &field.stages.front())
-        refuse_stage(field.name, named, "it must be the field's first stage");
+      if (i != 0) refuse_stage(field.name, named, "it must be the field's first stage");
     } else if (works_on_pixels(*named.stage)) {
       if (format.has_begun()) {
         refuse_stage(
@@ -490,7 +645,12 @@ ImagePlan plan_image(const ResolvedField& field, const PartSpec& part) {
                                 part.name, field.name));
   }
   steps.check_size();
-  format.finish(*steps.shape().size, steps.shape().channels);
+  if (!plan.axis.empty() && plan.crops != 1) {
+    refuse_at(field.where, text("the field `{}` makes several images of each, and axis = \"{}\" is "
+                                "for one. Leave one of them out.",
+                                field.name, plan.axis));
+  }
+  format.finish(plan.axis.empty() ? steps.size() : ImageSize(), steps.shape().channels);
   plan.walks = walks_of(plan, field);
   plan.branches = std::any_of(plan.image_steps.begin(), plan.image_steps.end(),
                               [](const ImageStep& step) { return step.container != nullptr; });

@@ -8,6 +8,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -22,6 +24,7 @@ struct ImageStep {
   bool is_joint = false;
   std::string path;
   std::vector<ImageStep> inner;  ///< of a container
+  std::int32_t cut = -1;         ///< as NamedStage
 
   [[nodiscard]] const Stage& stage() const noexcept {
     if (geometry != nullptr) return *geometry;
@@ -37,12 +40,16 @@ struct ImagePass {
     const GeometryStage* stage = nullptr;
     DrawName draws;
     bool is_joint = false;
+    std::string_view path;  ///< the step's, as in Painting
+    std::int32_t cut = -1;
   };
   /// A pixel stage, or else a warp.
   struct Painting {
     const PixelStage* stage = nullptr;
     const WarpStage* warp = nullptr;
     DrawName draws;
+    std::string_view path;
+    std::int32_t cut = -1;
   };
   std::vector<Placing> geometry;
   std::vector<Painting> pixels;
@@ -89,7 +96,7 @@ struct ImagePlan {
   }
   /// Whether pixels are only moved, never mixed or changed, in the type that the file has.
   [[nodiscard]] bool keeps() const noexcept { return decode && decode->mode == PixelMode::keep; }
-  /// How many images one sample has.
+  /// How many images are made of one decoded image.
   [[nodiscard]] std::uint32_t images() const noexcept { return views * crops; }
 
   std::vector<std::shared_ptr<const Stage>> owners;
@@ -104,8 +111,12 @@ struct ImagePlan {
   std::int32_t channels_out = 3;
   std::optional<TensorSteps> steps;  ///< of one view
   std::uint32_t views = 1;
-  std::uint32_t crops = 1;  ///< that a stage makes of each view
-  TensorSpec output;        ///< all views
+  std::uint32_t crops = 1;   ///< that a stage makes of each view
+  std::uint32_t frames = 0;  ///< of a clip, which are images of one part; 0: the part is one image
+  std::int32_t scale = 1;    ///< stages count in pixels of this many pixels of the image
+  std::int32_t cuts = 0;     ///< as ResolvedField
+  TensorSpec output;         ///< all views; of pixels on an axis, one pixel
+  std::string axis;          ///< whose rows are the pixels; empty: none, and there are `steps`
 };
 
 /// Throws InvalidArgument, naming field and stage, where stages do not fit.

@@ -2,14 +2,17 @@
 // Copyright 2026 the batchcast authors
 #include "data/codec/decoder.hpp"
 #include "data/codec/orientation.hpp"
+#include "data/frame_list.hpp"
 #include "data/image/pixel_mover.hpp"
 #include "data/image/program.hpp"
 #include "data/image/step_chooser.hpp"
 
 #include <batchcast/core/assert.hpp>
+#include <batchcast/core/clock.hpp>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -85,17 +88,16 @@ class Lane {
  public:
   /// All lanes of a runner share the memory.
   Lane(const ImagePlan& plan, std::uint32_t number, LaneMemory& memory)
-      : plan_(plan),
-        view_(number / plan.crops),
-        memory_(memory),
-        chooser_(plan, number),
-        steps_(*plan.steps) {}
+      : plan_(plan), view_(number / plan.crops), memory_(memory), chooser_(plan, number) {
+    if (plan.steps) steps_.emplace(*plan.steps);
+  }
 
-  void begin(const SampleKey& key, std::span<std::byte> out, std::vector<Note>* notes) {
-    input_ = {key, view_, notes};
-    out_ = out;
-    target_ = steps_.input_place(out);
-    chooser_.begin(key, notes);
+  void begin(const SampleKey& key, const ImageTarget& target) {
+    input_ = {key, view_, target.notes};
+    out_ = target.out;
+    target_ = steps_ ? steps_->input_place(target.out) : target.out;
+    rows_ = target.rows;
+    chooser_.begin(key, target);
     filled_ = nullptr;
   }
 
@@ -144,7 +146,7 @@ class Lane {
     for (std::size_t i = first; i < passes().size(); ++i) {
       walk_image(chooser_.place(i, image_.size), i);
     }
-    steps_.finish(input_, out_);
+    if (steps_) steps_->finish(input_, out_);
   }
 
   [[nodiscard]] std::span<const ImagePass> passes() const noexcept { return chooser_.passes(); }
@@ -172,8 +174,19 @@ class Lane {
   }
 
   [[nodiscard]] std::byte* target_for(ImageSize size, std::int32_t channels) const {
+    if (rows_ != nullptr) return rows_for_pixels(size, channels);
     check_element_count(plan_, ImageView{nullptr, size, channels}.byte_count());
     return target_.data();
+  }
+
+  // The image is as large as it has become: its rows take the memory that they need.
+  [[nodiscard]] std::byte* rows_for_pixels(ImageSize size, std::int32_t channels) const {
+    check_between(plan_, size);
+    check_channels(plan_, channels);
+    rows_->made = size;
+    const std::size_t bytes =
+        ImageView{nullptr, size, channels}.byte_count() * size_of(plan_.format.dtype);
+    return rows_->make_rows(bytes).data();
   }
 
   void walk_image(const Geometry& geometry, std::size_t index) {
@@ -208,7 +221,7 @@ class Lane {
       }
       const std::size_t bytes = painting.stage->scratch_bytes(image_.size, image_.channels);
       StageContext context(input_.key, painting.draws.in_view(view_), memory_.stage.of(bytes),
-                           input_.notes);
+                           input_.notes, nullptr, 0, painting.path);
       painting.stage->run(image_, context);
       image_.channels = painting.stage->output_channels(image_.channels);
     }
@@ -217,9 +230,10 @@ class Lane {
   }
 
   void warp(const ImagePass::Painting& painting) {
+    chooser_.note_cut(painting.cut, image_.size);
     const std::size_t bytes = painting.warp->scratch_bytes(image_.size, image_.channels);
     StageContext context(input_.key, painting.draws.in_view(view_), memory_.stage.of(bytes),
-                         input_.notes);
+                         input_.notes, nullptr, 0, painting.path);
     Scratch& free = free_image();
     ImageView out = image_;
     out.data = bytes_of(free, image_.byte_count());
@@ -232,7 +246,7 @@ class Lane {
   const std::uint32_t view_;
   LaneMemory& memory_;
   StepChooser chooser_;
-  TensorSteps::Run steps_;
+  std::optional<TensorSteps::Run> steps_;  ///< none where the pixels are rows
   typename Pixels::Mover mover_;
   Scratch own_;                 ///< what the first pass makes while other lanes begin
   Scratch* filled_ = nullptr;   ///< has the image
@@ -241,6 +255,7 @@ class Lane {
   ViewInput input_;
   std::span<std::byte> out_;
   std::span<std::byte> target_;
+  FieldTarget* rows_ = nullptr;  ///< of pixels on an axis
   Geometry first_;
   Box part_;
   ImageView image_;
@@ -268,19 +283,43 @@ class ImageRunner final : public FieldRunner {
   }
 
   void run(const PartInput& input, std::span<FieldTarget> targets) override {
-    begin_lanes(input, targets);
-    const ImageSize size = plan_.decode ? run_encoded(input.bytes) : run_raw(input.bytes);
-    for (FieldTarget& target : targets) target.size = size;
+    decode_ns_ = input.decode_ns;
+    is_scaled_down_ = false;
+    const ImageSize size = plan_.frames == 0 ? run_image(input, targets) : run_clip(input, targets);
+    for (FieldTarget& target : targets) {
+      target.size = size;
+      target.is_scaled_down = is_scaled_down_;
+    }
   }
 
  private:
-  void begin_lanes(const PartInput& input, std::span<FieldTarget> targets) {
+  ImageSize run_image(const PartInput& input, std::span<FieldTarget> targets) {
+    begin_lanes(input, targets, 0);
+    return plan_.decode ? run_encoded(input.bytes, input.is_kept) : run_raw(input.bytes);
+  }
+
+  // What is drawn is drawn for the whole clip, so all frames are cut alike.
+  ImageSize run_clip(const PartInput& input, std::span<FieldTarget> targets) {
+    ImageSize first;
+    for_each_frame(input.bytes, plan_.frames, [&](std::size_t frame, auto bytes) {
+      begin_lanes(input, targets, static_cast<std::uint32_t>(frame));
+      const ImageSize size = run_encoded(bytes, false);
+      if (frame == 0) first = size;
+      if (size == first) return;
+      throw BadSample(
+          text("it has {} x {} pixels, and the first frame {} x {}. All frames of a "
+               "clip have one size",
+               size.width, size.height, first.width, first.height));
+    });
+    return first;
+  }
+
+  void begin_lanes(const PartInput& input, std::span<FieldTarget> targets, std::uint32_t frame) {
     BATCHCAST_ASSERT(targets.size() == plans_.size());
     std::size_t lane = 0;
     for (std::size_t i = 0; i < targets.size(); ++i) {
       for (std::uint32_t number = 0; number < plans_[i]->images(); ++number) {
-        const auto [out, notes] = image_target(targets[i], *plans_[i], number);
-        lanes_[lane++]->begin(input.key, out, notes);
+        lanes_[lane++]->begin(input.key, image_target(targets[i], *plans_[i], frame, number));
       }
     }
   }
@@ -309,23 +348,27 @@ class ImageRunner final : public FieldRunner {
     return raw.size;
   }
 
-  ImageSize run_encoded(std::span<const std::byte> bytes) {
-    const ImageInfo info = decoder_.open(bytes, {.pixels_max = plan_.decode->pixels_max,
-                                                 .mode = plan_.decode->mode,
-                                                 .channels = plan_.decode->channels,
-                                                 .bits = plan_.decode->bits});
+  ImageSize run_encoded(std::span<const std::byte> bytes, bool is_kept) {
+    const DecodeLimits limits{.pixels_max = plan_.decode->pixels_max,
+                              .mode = plan_.decode->mode,
+                              .channels = plan_.decode->channels,
+                              .bits = plan_.decode->bits};
+    const ImageInfo info = measured(
+        [&] { return is_kept ? decoder_.open_kept(bytes, limits) : decoder_.open(bytes, limits); });
     if (plan_.decode->orient && info.orientation != 1) return decode_upright(info);
-    decode_once(info);
+    decode_once(info, is_kept);
     return info.size;
   }
 
   // Rows go through the first pass of every lane as they are decoded, without an image between.
-  void decode_once(const ImageInfo& info) {
+  void decode_once(const ImageInfo& info, bool is_kept) {
     const bool may_shrink = plan_.decode->fast && !plan_.keeps();
     int scale = may_shrink && info.format == ImageFormat::jpeg ? 8 : 1;
     for (const auto& lane : lanes_)
       scale = std::min(scale, scale_for(lane->place_first(info.size)));
     if (scale > 1) {
+      if (is_kept) throw NeedsFile{};
+      is_scaled_down_ = true;
       smaller_ = decoder_.scale_down(scale);
       for (const auto& lane : lanes_) lane->shrink_first(smaller_, scale);
     }
@@ -336,7 +379,7 @@ class ImageRunner final : public FieldRunner {
       part = around(part, lanes_[i]->begin_first(alone));
     }
     if (alone) return decode_for_turns(part);
-    const RowLayout layout = decoder_.start(part);
+    const RowLayout layout = measured([&] { return decoder_.start(part); });
     const std::size_t stride = row_stride(layout.byte_count);
     std::uint8_t* rows = rows_for(rows_, stride * rows_at_once);
     const std::uint8_t* first =
@@ -344,7 +387,7 @@ class ImageRunner final : public FieldRunner {
     Box at = part;
     while (at.y < part.y + part.height) {
       const auto left = static_cast<std::size_t>(part.y + part.height - at.y);
-      const std::size_t count = decoder_.read(rows, stride, std::min(left, rows_at_once));
+      const std::size_t count = read_rows(rows, stride, std::min(left, rows_at_once));
       BATCHCAST_ASSERT(count > 0);
       at.height = static_cast<std::int32_t>(count);
       for (const auto& lane : lanes_) lane->push_first(first, stride, at);
@@ -367,12 +410,12 @@ class ImageRunner final : public FieldRunner {
   }
 
   void decode_for_turns(const Box& part) {
-    const RowLayout layout = decoder_.start(part);
+    const RowLayout layout = measured([&] { return decoder_.start(part); });
     const auto height = static_cast<std::size_t>(part.height);
     const std::size_t stride = row_stride(layout.byte_count);
     std::uint8_t* rows = rows_for(stored_, stride * height);
     for (std::size_t done = 0; done < height;) {
-      done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
+      done += read_rows(rows + done * stride, stride, std::min(height - done, rows_at_once));
     }
     const std::uint8_t* first =
         rows + plan_.decoded_pixel_bytes() * static_cast<std::size_t>(layout.skip);
@@ -385,12 +428,12 @@ class ImageRunner final : public FieldRunner {
 
   ImageSize decode_upright(const ImageInfo& info) {
     const Box all{0, 0, info.size.width, info.size.height};
-    const RowLayout layout = decoder_.start(all);
+    const RowLayout layout = measured([&] { return decoder_.start(all); });
     const auto height = static_cast<std::size_t>(info.size.height);
     const std::size_t stride = row_stride(layout.byte_count);
     std::uint8_t* rows = rows_for(stored_, stride * height);
     for (std::size_t done = 0; done < height;) {
-      done += decoder_.read(rows + done * stride, stride, std::min(height - done, rows_at_once));
+      done += read_rows(rows + done * stride, stride, std::min(height - done, rows_at_once));
     }
     const auto* first = rows + plan_.decoded_pixel_bytes() * static_cast<std::size_t>(layout.skip);
     ImageView image{nullptr, upright_size(info.size, info.orientation), plan_.decoded_channels()};
@@ -401,16 +444,31 @@ class ImageRunner final : public FieldRunner {
     return image.size;
   }
 
+  /// Of the samples whose decoding is measured, what a step of it takes.
+  template <class Step>
+  auto measured(const Step& step) {
+    if (decode_ns_ == nullptr) return step();
+    const std::uint64_t began_ns = now_ns();
+    const auto result = step();
+    *decode_ns_ += now_ns() - began_ns;
+    return result;
+  }
+  std::size_t read_rows(std::uint8_t* rows, std::size_t stride, std::size_t count) {
+    return measured([&] { return decoder_.read(rows, stride, count); });
+  }
+
   static std::uint8_t* rows_for(Scratch& memory, std::size_t byte_count) {
     return bytes_of(memory, row_offset + byte_count) + row_offset;
   }
 
-  const ImagePlan& plan_;  ///< the first plan: what all plans have in common
+  bool is_scaled_down_ = false;  // of this sample
+  const ImagePlan& plan_;        ///< the first plan: what all plans have in common
   std::vector<const ImagePlan*> plans_;
   LaneMemory memory_;
   std::vector<std::unique_ptr<Lane<Pixels>>> lanes_;
   ImageDecoder decoder_;
-  ImageSize smaller_;  ///< of an image that the decoder scales down
+  std::uint64_t* decode_ns_ = nullptr;  ///< of the sample that is made
+  ImageSize smaller_;                   ///< of an image that the decoder scales down
   Scratch rows_;
   Scratch stored_;  ///< a whole image, before it is turned
   Scratch whole_;

@@ -28,4 +28,15 @@ void BadSamples::add(const BadSampleReport& report) {
   if (options_.report) options_.report(report);
 }
 
+void BadSamples::stood_in(std::uint64_t sample_id) {
+  const std::lock_guard lock(mutex_);
+  stand_ins_.insert(sample_id);
+  ++times_;
+}
+
+StandIns BadSamples::stand_ins() const {
+  const std::lock_guard lock(mutex_);
+  return {stand_ins_.size(), times_};
+}
+
 }  // namespace batchcast::inline v0_1::detail

@@ -29,12 +29,17 @@ class BadSamples {
   [[nodiscard]] std::uint64_t count() const noexcept {
     return count_.load(std::memory_order_relaxed);
   }
+  /// Notes that this sample was made in the place of a bad one.
+  void stood_in(std::uint64_t sample_id);
+  [[nodiscard]] StandIns stand_ins() const;
 
  private:
   const Options options_;
   std::atomic<std::uint64_t> count_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_set<std::uint64_t> ids_;
+  std::unordered_set<std::uint64_t> stand_ins_;
+  std::uint64_t times_ = 0;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -4,6 +4,7 @@
 
 #include "data/image/compile_field.hpp"
 #include "data/image/program.hpp"
+#include "data/program/pixel_form.hpp"
 #include "data/stage/standard_stages.hpp"
 
 #include <batchcast/core/error.hpp>
@@ -30,10 +31,13 @@ const PartSpec& part_of(const ResolvedField& field, std::span<const PartSpec> pa
 std::string why_kept(const ResolvedField& field, const ImagePlan& plan) {
   if (field.views != 0) return "it has views, and a GPU finishes fields of one image each";
   if (plan.crops != 1) return "it has several crops, and a GPU finishes fields of one image each";
+  if (plan.frames != 0) return "it has frames, and a GPU finishes fields of one image each";
   if (plan.keeps()) return "its pixels are kept as they stand in the file";
-  for (const NamedStage& named : field.stages) {
-    if (named.stage->kind() == StageKind::tensor) {
-      return text("`{}` works on the finished image", named.stage->name());
+  if (plan.format.bgr) return "its channels come blue first, and a GPU leaves their order";
+  for (std::size_t i = 0; i < field.stages.size(); ++i) {
+    const Stage& stage = *field.stages[i].stage;
+    if (stage.kind() == StageKind::tensor && !pixel_form_of(field.stages, i)) {
+      return text("`{}` works on the finished image", stage.name());
     }
   }
   if (plan.steps->output().dtype != plan.format.dtype) {

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/cache/cached_source.hpp"
 #include "data/image/compile_field.hpp"
 #include "data/pipeline/pipeline_core.hpp"
 #include "data/reason.hpp"
+#include "data/recipe_needed.hpp"
 #include "data/refuse_at.hpp"
 #include "data/source/json_parts.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -28,13 +31,48 @@ PipelineOptions with_values_of_json(PipelineOptions options) {
   return options;
 }
 
+/// The lengths that the order `packed` needs. Throws InvalidArgument where there are none.
+std::shared_ptr<const RowLengths> lengths_for_order(const Source& source, const std::string& axis) {
+  std::vector<std::string> axes;
+  for (const PartSpec& part : source.parts()) {
+    if (part.on_axis() && std::find(axes.begin(), axes.end(), part.axis) == axes.end()) {
+      axes.push_back(part.axis);
+    }
+  }
+  if (axes.empty()) {
+    throw InvalidArgument(
+        text("batchcast: the order `packed` is for samples of any length, and those of this source "
+             "have one shape: none of its parts lies on the axis `{}`. Take `reshuffle`.",
+             printable(axis)));
+  }
+  if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
+    throw InvalidArgument(text(
+        "batchcast: the order `packed` counts rows of the axis `{}`, and this source has {}.{}",
+        printable(axis), detail::quoted(axes), detail::did_you_mean(axis, axes)));
+  }
+  auto lengths = source.lengths(axis);
+  if (!lengths) {
+    throw InvalidArgument(
+        text("batchcast: the order `packed` needs the lengths of all samples on the axis `{}` "
+             "beforehand, and this source tells a sample's only when it is read. Take `reshuffle`, "
+             "or a source that has them (docs/recipes.md).",
+             printable(axis)));
+  }
+  return lengths;
+}
+
 Order order_of(const PipelineOptions& options) {
   if (!options.source) throw InvalidArgument("batchcast: a pipeline needs a source.");
-  return Order({.samples_per_epoch = options.source->size(),
-                .seed = options.seed,
-                .mode = options.recipe.order,
-                .blocks = options.recipe.blocks,
-                .shard = options.shard});
+  const Recipe& recipe = options.recipe;
+  const bool is_packed = recipe.order == OrderMode::packed;
+  return Order(
+      {.samples_per_epoch = options.source->size(),
+       .seed = options.seed,
+       .mode = recipe.order,
+       .blocks = recipe.blocks,
+       .shard = options.shard,
+       .packed = recipe.packed,
+       .lengths = is_packed ? lengths_for_order(*options.source, recipe.packed.axis) : nullptr});
 }
 
 // Without a recipe every part is a field, except those that no field can hold unchanged.
@@ -42,7 +80,7 @@ std::vector<FieldRecipe> all_parts(const Source& source) {
   std::vector<FieldRecipe> fields;
   for (const PartSpec& part : source.parts()) {
     if (part.kind == PartKind::image) {
-      throw InvalidArgument(text(
+      throw detail::RecipeNeeded(text(
           "batchcast: the part `{}` of this source is encoded images, which are of different "
           "sizes: a recipe must say what becomes of them. Give --recipe a TOML file or a preset, "
           "such as imagenet-train or imagenet-eval; `batchcast recipe --list` lists them all.",
@@ -64,6 +102,21 @@ Json class_names_of(const Source& source) {
   return bytes <= class_names_bytes_max ? names : Json();
 }
 
+/// Of the sample that `make` makes, which returns its id.
+template <class Make>
+SampleTrace traced(const detail::PipelineCore& core, const Make& make) {
+  detail::PipelineWorker worker(core);
+  detail::NoteLists notes;
+  for (const auto& field : core.fields) notes.emplace_back(field.views);
+  SampleTrace trace;
+  trace.sample_id = make(worker, notes);
+  trace.path = core.options.source->name_of(trace.sample_id);
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    trace.fields.push_back({core.schema[i].name, std::move(notes[i])});
+  }
+  return trace;
+}
+
 }  // namespace
 
 namespace detail {
@@ -71,10 +124,34 @@ namespace detail {
 PipelineCore::PipelineCore(PipelineOptions given)
     : options(with_values_of_json(std::move(given))),
       order(order_of(options)),
-      bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}),
-      read_ahead(*options.source, order, {.threads = options.read_ahead_threads}) {
+      bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}) {
   compile();
   describe();
+  add_cache();
+  read_ahead.emplace(*options.source, order,
+                     ReadAheadOptions{.threads = options.read_ahead_threads});
+}
+
+/// A part is kept if all of its fields are made from its pixels, as they are in the file.
+void PipelineCore::add_cache() {
+  uncached = options.source;
+  if (options.cache.bytes == 0) return;
+  std::vector<CachedPart> parts(options.source->parts().size());
+  for (const Field& field : fields) {
+    if (field.size_of) continue;
+    if (field.program->decoding() != nullptr) parts[field.part].is_kept = true;
+  }
+  for (const Field& field : fields) {
+    if (field.size_of) continue;
+    CachedPart& part = parts[field.part];
+    const DecodeStage::Parameters* const decode = field.program->decoding();
+    const bool takes_pixels = decode != nullptr && decode->mode != PixelMode::index;
+    part.is_fast = part.is_fast || (takes_pixels && decode->fast);
+    part.is_kept = part.is_kept && takes_pixels;
+    if (takes_pixels) part.pixels_max = std::max(part.pixels_max, decode->pixels_max);
+  }
+  cache = std::make_shared<SampleCache>(options.cache, std::move(parts));
+  options.source = with_cache(uncached, cache);
 }
 
 void PipelineCore::compile() {
@@ -86,9 +163,12 @@ void PipelineCore::compile() {
   for (const ResolvedField& field : resolved.fields) compile(field);
   same_sizes = std::move(resolved.same_sizes);
   join_units();
+  add_sizes();
   check_schema(schema);
-  copies_only = std::all_of(fields.begin(), fields.end(),
-                            [](const Field& field) { return field.program->copies(); });
+  copies_only = std::all_of(fields.begin(), fields.end(), [](const Field& field) {
+    return field.program != nullptr && field.program->copies();
+  });
+  settle_axes();
 }
 
 void PipelineCore::compile(const ResolvedField& field) {
@@ -111,6 +191,7 @@ void PipelineCore::compile(const ResolvedField& field) {
   auto program = compile_field(field, *part);
   const TensorSpec& output = program->output();
   schema.push_back({field.name, output.dtype, output.shape});
+  schema.back().axis = program->axis();
   try {
     check_schema({schema.back()});
   } catch (const InvalidArgument& error) {
@@ -118,10 +199,51 @@ void PipelineCore::compile(const ResolvedField& field) {
   }
   const std::size_t byte_count = output.byte_count();
   std::optional<std::size_t> part_bytes;
-  if (part->kind == PartKind::tensor)
+  if (part->kind == PartKind::tensor && !part->on_axis())
     part_bytes = TensorSpec{part->dtype, part->shape}.byte_count();
   fields.push_back({static_cast<std::size_t>(part - parts.begin()), std::move(program), byte_count,
-                    part_bytes, static_cast<std::size_t>(std::max(field.views, 1))});
+                    part_bytes, static_cast<std::size_t>(std::max(field.views, 1)), field.scale,
+                    static_cast<std::size_t>(field.cuts)});
+}
+
+/// Height and width beside each field whose images keep their sizes, after all other fields.
+void PipelineCore::add_sizes() {
+  const std::size_t count = fields.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (fields[i].program->decoding() == nullptr && !fields[i].part_bytes) continue;
+    if (!schema[i].on_axis()) continue;
+    const std::string name = schema[i].name + "_size";
+    if (std::any_of(schema.begin(), schema.end(),
+                    [&](const FieldSpec& field) { return field.name == name; })) {
+      throw InvalidArgument(
+          text("batchcast: the recipe has a field `{}`, and that is the name of the sizes of `{}`, "
+               "whose images keep their own. Name the field otherwise.",
+               name, schema[i].name));
+    }
+    schema.push_back({name, DType::i32, {2}});
+    Field field;
+    field.part = fields[i].part;
+    field.byte_count = schema.back().byte_count();
+    field.size_of = i;
+    fields.push_back(std::move(field));
+  }
+}
+
+void PipelineCore::settle_axes() {
+  for (const std::string& axis : axes_of(schema)) {
+    const bool is_of_source = std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+      return options.source->parts()[field.part].axis == axis;
+    });
+    axes.push_back({axis, is_of_source ? options.source->lengths(axis) : nullptr});
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    fields[i].axis = axis_index(schema, schema[i].axis);
+    fields[i].row_bytes = schema[i].byte_count();
+  }
+  fills_in_place = copies_only && !axes.empty() && options.source->in_memory() &&
+                   options.on_bad_sample == OnBadSample::error &&
+                   std::all_of(axes.begin(), axes.end(),
+                               [](const Rows& axis) { return axis.lengths != nullptr; });
 }
 
 void PipelineCore::join_units() {
@@ -179,19 +301,62 @@ const Source& Pipeline::source() const noexcept { return *core_->options.source;
 std::uint64_t Pipeline::sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept {
   return core_->order.sample_id_at(epoch, index);
 }
+bool Pipeline::know_ids(std::uint64_t epoch, std::uint64_t index,
+                        std::span<std::uint64_t> ids) const {
+  if (core_->options.on_bad_sample != OnBadSample::error) return false;
+  const EpochOrder order = core_->order.epoch(epoch);
+  for (std::uint64_t& id : ids) id = order.index_at(index++);
+  return true;
+}
+std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t index)> Pipeline::ids_apart() const {
+  return [order = core_->order.apart()](std::uint64_t epoch, std::uint64_t index) {
+    return order.sample_id_at(epoch, index);
+  };
+}
+std::shared_ptr<const RowLengths> Pipeline::lengths(std::string_view axis) const {
+  if (core_->options.on_bad_sample == OnBadSample::substitute) return nullptr;
+  for (const detail::PipelineCore::Rows& rows : core_->axes) {
+    if (rows.name == axis) return rows.lengths;
+  }
+  return nullptr;
+}
+bool Pipeline::fills_in_place() const noexcept { return core_->fills_in_place; }
 std::uint64_t Pipeline::bad_samples() const noexcept { return core_->bad_samples.count(); }
+StandIns Pipeline::stand_ins() const { return core_->bad_samples.stand_ins(); }
+void Pipeline::stop_caching(const std::string& why) const {
+  if (core_->cache != nullptr) core_->cache->stop(why);
+}
+CacheStats Pipeline::cache_stats() const {
+  if (core_->cache == nullptr) return {};
+  CacheStats stats = core_->cache->stats();
+  const auto& parts = core_->cache->parts();
+  const auto kept = std::count_if(parts.begin(), parts.end(),
+                                  [](const detail::CachedPart& part) { return part.is_kept; });
+  stats.images = samples_per_epoch() * static_cast<std::uint64_t>(kept);
+  return stats;
+}
+
+MakerCounts Pipeline::counts() const {
+  const StandIns others = stand_ins();
+  const std::uint64_t read_cpu_ns = core_->read_ahead ? core_->read_ahead->cpu_ns() : 0;
+  return {bad_samples(), others.samples, others.times, read_cpu_ns, cache_stats()};
+}
 
 SampleTrace Pipeline::trace(const SampleSlots& one_sample) const {
-  detail::PipelineWorker worker(*core_);
-  std::vector<std::vector<std::vector<Note>>> notes;
-  for (const auto& field : core_->fields) notes.emplace_back(field.views);
-  SampleTrace trace;
-  trace.sample_id = worker.make_noted(one_sample, notes);
-  trace.path = source().name_of(trace.sample_id);
-  for (std::size_t i = 0; i < notes.size(); ++i) {
-    trace.fields.push_back({core_->schema[i].name, std::move(notes[i])});
-  }
-  return trace;
+  const auto make = [&](detail::PipelineWorker& worker, detail::NoteLists& notes) {
+    worker.make_noted(one_sample, notes);
+    return one_sample.sample_ids[0];
+  };
+  return traced(*core_, make);
+}
+
+SampleTrace Pipeline::trace(std::uint64_t epoch, std::uint64_t index_in_epoch,
+                            MadeSample& made) const {
+  const auto make = [&](detail::PipelineWorker& worker, detail::NoteLists& notes) {
+    worker.make_noted(epoch, index_in_epoch, made, notes);
+    return made.sample_id;
+  };
+  return traced(*core_, make);
 }
 
 }  // namespace batchcast::inline v0_1

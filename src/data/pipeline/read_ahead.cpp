@@ -6,6 +6,7 @@
 #include <batchcast/core/error.hpp>
 
 #include <batchcast/core/named_thread.hpp>
+#include "core/cpu_time.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -198,7 +199,18 @@ void ReadAhead::read_until_idle(std::size_t reader) {
     if (ends_ || !called) break;
   }
   readers_[reader].ended = true;
+  ended_cpu_ns_ += thread_cpu_ns();
   --running_;
+}
+
+std::uint64_t ReadAhead::cpu_ns() {
+  if (is_forked()) return 0;
+  const Lock lock(mutex_);
+  std::uint64_t sum_ns = ended_cpu_ns_;
+  for (Reader& reader : readers_) {
+    if (reader.thread.joinable() && !reader.ended) sum_ns += cpu_ns_of(reader.thread);
+  }
+  return sum_ns;
 }
 
 void ReadAhead::read_claimed(Lock& lock) {

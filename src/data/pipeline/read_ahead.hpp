@@ -51,6 +51,8 @@ class ReadAhead {
   /// The present number of threads, and the bytes of their buffers.
   [[nodiscard]] unsigned threads() const;
   [[nodiscard]] std::size_t bytes() const;
+  /// Processor time of all of them, those too that have ended.
+  [[nodiscard]] std::uint64_t cpu_ns();
 
  private:
   enum class State : std::uint8_t { empty, reading, ready, failed };
@@ -110,6 +112,7 @@ class ReadAhead {
   unsigned running_ = 0;
   unsigned idle_ = 0;
   unsigned reading_ = 0;
+  std::uint64_t ended_cpu_ns_ = 0;
   bool ends_ = false;
 };
 

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/pixels/gaussian_blur.hpp"
 
+#include "data/pixels/blur_scratch.hpp"
 #include "data/portable_math.hpp"
 
 #include <batchcast/core/assert.hpp>
@@ -11,16 +12,6 @@
 
 namespace batchcast::inline v0_1::detail {
 namespace {
-
-constexpr std::size_t alignment = 64;
-
-constexpr std::size_t rounded_up(std::size_t bytes) noexcept {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
-
-std::size_t row_length(ImageSize size, std::int32_t channels) noexcept {
-  return static_cast<std::size_t>(size.width) * static_cast<std::size_t>(channels);
-}
 
 std::size_t length_of(const BlurAxis& axis) noexcept {
   return static_cast<std::size_t>(axis.kernel);

@@ -8,6 +8,7 @@
 
 #include <batchcast/core/schema.hpp>
 #include <batchcast/core/text.hpp>
+#include <batchcast/data/maker.hpp>
 #include <batchcast/data/source.hpp>
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // A field's stages, compiled: everything known before the first sample is worked out here, once.
@@ -24,16 +26,42 @@ namespace batchcast::inline v0_1::detail {
 struct PartInput {
   std::span<const std::byte> bytes;
   SampleKey key;
+  bool is_kept = false;                ///< the bytes are an entry of a cache, and no file
+  std::uint64_t* decode_ns = nullptr;  ///< gets what decoding took; null: it is not measured
 };
 
 /// Where one field of the sample goes.
 struct FieldTarget {
-  std::span<std::byte> out;  ///< as large as the field, all its views
+  std::span<std::byte> out = {};  ///< as large as the field, all its views
+  /// Of a field on an axis: the runner asks it for memory, once it knows the size, instead of
+  /// `out`.
+  MadeSample* rows = nullptr;
+  std::size_t field = 0;  ///< its number there
+  std::size_t axis = 0;   ///< the number of its axis there
+  std::size_t row_bytes = 1;
   /// A list for each view; null: the caller wants none.
   std::vector<std::vector<Note>>* notes = nullptr;
   /// A runner for images sets this: the image's size before any stage.
   ImageSize size = {};
+  /// Of pixels on an axis, a runner sets this too: the size that they have.
+  ImageSize made = {};
+  /// Of each view, for each of the field's cuts: the size that comes to it, in units of the field's
+  /// scale. A cut that does not run leaves it unchanged.
+  std::span<ImageSize> cuts = {};
+  /// A runner for images sets this: whether `fast` decoding scaled a JPEG down.
+  bool is_scaled_down = false;
+
+  /// Memory in `rows`. Throws BadSample where the ring never has room for that, before it takes
+  /// any.
+  [[nodiscard]] std::span<std::byte> make_rows(std::size_t byte_count) const {
+    rows->set_rows(axis, byte_count / row_bytes);
+    return rows->make(field, byte_count);
+  }
 };
+
+/// A runner throws it where its part is an entry of a cache, and `fast` decoding would scale the
+/// file down. An entry cannot be.
+struct NeedsFile {};
 
 /// Runs a program. Each thread has one, with its buffers.
 class FieldRunner {
@@ -42,7 +70,8 @@ class FieldRunner {
   FieldRunner(const FieldRunner&) = delete;
   FieldRunner& operator=(const FieldRunner&) = delete;
   virtual ~FieldRunner() = default;
-  /// Writes the whole of every target, one for each field of the runner. Throws BadSample.
+  /// Writes the whole of every target, one for each field of the runner. Throws BadSample,
+  /// NeedsFile.
   virtual void run(const PartInput& input, std::span<FieldTarget> targets) = 0;
 };
 
@@ -52,8 +81,10 @@ class FieldProgram {
   FieldProgram(const FieldProgram&) = delete;
   FieldProgram& operator=(const FieldProgram&) = delete;
   virtual ~FieldProgram() = default;
-  /// The spec of one sample of the field, with all its views.
+  /// The spec of one sample of the field, with all its views; of a field on an axis, of a row.
   [[nodiscard]] virtual const TensorSpec& output() const noexcept = 0;
+  /// The axis that the field lies on; empty: none.
+  [[nodiscard]] virtual std::string_view axis() const noexcept { return {}; }
   /// True where the field is its part, unchanged.
   [[nodiscard]] virtual bool copies() const noexcept { return false; }
   /// How it decodes its part; null where it does not.

@@ -3,6 +3,7 @@
 #include "data/program/naming.hpp"
 
 #include "data/draw_word.hpp"
+#include "data/program/pixel_form.hpp"
 #include "data/refuse_at.hpp"
 
 #include <batchcast/core/text.hpp>
@@ -11,7 +12,7 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 void check_inner(const RecipeStage& inner, const ContainerStage& container) {
-  if (works_on_pixels(*inner.stage)) return;
+  if (works_on_pixels(*inner.stage) || pixel_form_of(*inner.stage)) return;
   refuse_at(inner.where,
             text("the stage `{}` cannot stand in `{}`, which holds stages that crop, resize, pad, "
                  "turn, warp or colour pixels: move it out, to the stages of the field.",
@@ -40,6 +41,9 @@ NamedStage Naming::name(const Place& place, Counts& before) {
     refuse_at(stage.where, text("two stages of the field `{}` have the id `{}`, so they would draw "
                                 "the same. Give each another id, or none.",
                                 field_.name, named.path));
+  }
+  if (place.depth != 0 || place.is_joint) {
+    if (auto form = pixel_form_of(*stage.stage)) named.stage = std::move(form);
   }
   if (const ContainerStage* container = stage->as_container()) {
     name_inner(*container, place, named);

@@ -6,7 +6,9 @@
 #include "data/mask_field.hpp"
 #include "data/program/draw_match.hpp"
 #include "data/program/naming.hpp"
+#include "data/program/pixel_form.hpp"
 #include "data/program/same_place.hpp"
+#include "data/program/shared_cuts.hpp"
 #include "data/refuse_at.hpp"
 
 #include <batchcast/core/nearest_name.hpp>
@@ -83,6 +85,8 @@ class Resolver {
     resolved.views = field.views;
     resolved.kind = is_mask(field) ? FieldKind::mask : FieldKind::image;
     resolved.where = field.where;
+    resolved.scale = field.scale;
+    resolved.axis = field.axis;
     for (const RecipeStage& stage : field.stages) {
       if (stage.stage == nullptr) {
         refuse_at(stage.where, text("field `{}` has a stage that is null.", field.name));
@@ -122,12 +126,13 @@ class Resolver {
     if (joint.stages.empty()) return;  // it shares only views
     for (const std::size_t place : fields) {
       for (const std::size_t other : fields) joined_.emplace(place, other);
-      if (place != *fields.begin()) made_.same_sizes.push_back({*fields.begin(), place});
+      const std::size_t first = *fields.begin();
+      if (place != first && must_be_alike(first, place)) add_same_size(first, place, {});
     }
   }
 
   static void check_joint_stage(const RecipeStage& stage, const ResolvedField& field) {
-    if (works_on_pixels(*stage.stage)) return;
+    if (works_on_pixels(*stage.stage) || pixel_form_of(*stage.stage)) return;
     refuse_at(stage.where,
               text("the stage `{}` cannot stand in a joint, which has stages that crop, resize, "
                    "pad, turn, warp or colour pixels: give it to the field `{}` itself.",
@@ -184,18 +189,61 @@ class Resolver {
     }
   }
 
+  void add_same_size(std::size_t first, std::size_t second, std::vector<SharedCut> cuts) {
+    made_.same_sizes.push_back({first, second, has_mask(first, second), std::move(cuts)});
+    if (made_.fields[first].scale == made_.fields[second].scale) return;
+    has_partner_.insert({first, second});
+  }
+
+  /// Whether what one shows must be what the other shows, as of a mask and of another scale.
+  [[nodiscard]] bool must_be_alike(std::size_t first, std::size_t second) const {
+    return has_mask(first, second) || made_.fields[first].scale != made_.fields[second].scale;
+  }
+
+  [[nodiscard]] bool has_mask(std::size_t first, std::size_t second) const {
+    return made_.fields[first].kind == FieldKind::mask ||
+           made_.fields[second].kind == FieldKind::mask;
+  }
+
   void compare_all() {
     std::vector<ComparedField> all;
     for (std::size_t i = 0; i < made_.fields.size(); ++i) {
       all.emplace_back(made_.fields[i], recipe_.fields[i]);
     }
+    SharedCuts shared(made_.fields);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      for (std::size_t k = 0; k < i; ++k) {
-        const bool cut_alike = match_draws(all[k], all[i]);
-        if (all[k].field.kind != FieldKind::mask && all[i].field.kind != FieldKind::mask) continue;
-        SamePlace(all[k], all[i]).check({joined_.count({k, i}) != 0, cut_alike});
-        if (cut_alike) made_.same_sizes.push_back({k, i});
-      }
+      for (std::size_t k = 0; k < i; ++k) compare(k, i, all, shared);
+    }
+    check_scales();
+    shared.write();
+  }
+
+  void compare(std::size_t first, std::size_t second, const std::vector<ComparedField>& all,
+               SharedCuts& shared) {
+    const ComparedField& a = all[first];
+    const ComparedField& b = all[second];
+    const bool cut_alike = match_draws(a, b);
+    const bool are_joined = joined_.count({first, second}) != 0;
+    if (has_mask(first, second) || (must_be_alike(first, second) && (cut_alike || are_joined))) {
+      SamePlace(a, b).check({are_joined, cut_alike});
+      if (cut_alike) add_same_size(first, second, {});
+      return;
+    }
+    if (!cut_alike) return;
+    std::vector<SharedCut> cuts = shared.between(first, second, a, b);
+    if (!cuts.empty()) add_same_size(first, second, std::move(cuts));
+  }
+
+  void check_scales() const {
+    for (std::size_t i = 0; i < made_.fields.size(); ++i) {
+      const ResolvedField& field = made_.fields[i];
+      if (field.scale == 1 || has_partner_.count(i) != 0) continue;
+      refuse_at(
+          field.where,
+          text("the field `{}` has scale = {}, and is cut like no field of another scale. It "
+               "is for an image that is {} times as large as one which is cut alike: put both "
+               "into a [[joint]], or leave `scale` out.",
+               field.name, field.scale, field.scale));
     }
   }
 
@@ -203,6 +251,7 @@ class Resolver {
   ResolvedRecipe made_;
   std::vector<Naming> naming_;                            ///< of each field
   std::set<std::pair<std::size_t, std::size_t>> joined_;  ///< fields that share a joint's stages
+  std::set<std::size_t> has_partner_;  ///< fields that are cut like one of another scale
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <batchcast/data/recipe.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,6 +31,8 @@ struct NamedStage {
   bool is_joint = false;
   std::vector<NamedStage> stages = {};  ///< of a container
   std::string where = {};               ///< in a file: `recipe.toml:9`
+  /// The number of a stage that cuts another field alike, among those of its field; -1: it is none.
+  std::int32_t cut = -1;
 };
 
 /// Calls `function` for the stage, and for all stages inside it at any depth.
@@ -56,12 +60,25 @@ struct ResolvedField {
   std::int32_t views = 0;  ///< 0: one, without a dimension for it
   FieldKind kind = FieldKind::image;
   std::string where = {};  ///< in a file
+  std::int32_t scale = 1;  ///< how many times as large it is as what it draws alike with
+  std::int32_t cuts = 0;   ///< how many of its stages have a `cut`
+  std::string axis = {};   ///< whose rows are its pixels; empty: none
+};
+
+/// A stage that places pixels by the image's size and draws alike in two fields: its `cut` in each.
+struct SharedCut {
+  std::int32_t first = 0;
+  std::int32_t second = 0;
 };
 
 /// Fields whose images must have one size in every sample, since a draw for one serves the other.
+/// Sizes are in units of the fields' scales.
 struct SameSize {
   std::size_t first = 0;
   std::size_t second = 0;
+  bool has_mask = false;  ///< one of them is a mask
+  /// Images of different sizes do, too, where they have one size before each of these. Empty: no.
+  std::vector<SharedCut> cuts = {};
 };
 
 struct ResolvedRecipe {

@@ -85,12 +85,15 @@ void SamePlace::check_policies() const {
     for (const NamedStage* stage : compared->stages) {
       if (!is_policy(*stage)) continue;
       refuse_at(stage->where,
-                text("`{}` of the field `{}` turns and shears pixels, and no mask takes it, so {} "
-                     "would show different places. A policy cannot be used on an image with a "
-                     "mask: take color_jitter, sharpness, posterize, equalize, which change "
-                     "colours alone, and random_affine in the [[joint]]. If the fields do not "
-                     "belong together, give one of them draws = \"own\" and no joint.",
-                     stage->stage->name(), compared->field.name, both()));
+                text("`{}` of the field `{}` turns and shears pixels, and no {} takes it, so {} "
+                     "would show different places. A policy cannot be used on an image with {}: "
+                     "take color_jitter, sharpness, posterize, equalize, which change colours "
+                     "alone{}. If the fields do not belong together, give one of them draws = "
+                     "\"own\" and no joint.",
+                     stage->stage->name(), compared->field.name,
+                     has_mask_ ? "mask" : "image of another `scale`", both(),
+                     has_mask_ ? "a mask" : "one of another scale",
+                     has_mask_ ? ", and random_affine in the [[joint]]" : ""));
     }
   }
 }
@@ -103,10 +106,11 @@ void SamePlace::check_containers() const {
       if (in_b.group != in_a.group || in_b.path != in_a.path) continue;
       if (!moves_pixels(in_a) && !moves_pixels(in_b)) continue;
       if (placing_of(in_a, OutputSize::counts) == placing_of(in_b, OutputSize::counts)) continue;
-      refuse_at(in_b.where, text("{} choose alike in `{}`, and what it holds is not the same in "
-                                 "both, so image and mask would show different places. Put it into "
-                                 "a [[joint]], or give one of the fields draws = \"own\".",
-                                 both(), in_a.path));
+      refuse_at(in_b.where,
+                text("{} choose alike in `{}`, and what it holds is not the same in "
+                     "both, so {} would show different places. Put it into a [[joint]], "
+                     "or give one of the fields draws = \"own\".",
+                     both(), in_a.path, the_two()));
     }
   }
 }
@@ -119,9 +123,9 @@ void SamePlace::check_holders() const {
     if (other == in_a.end() || other->second.in == held.in) continue;
     refuse_at(held.stage->where,
               text("{} draw alike for `{}`, and it does not stand in the same containers in both, "
-                   "so image and mask would show different places. Put it into a [[joint]], or "
-                   "give one of the fields draws = \"own\".",
-                   both(), held.stage->path));
+                   "so {} would show different places. Put it into a [[joint]], or give one of the "
+                   "fields draws = \"own\".",
+                   both(), held.stage->path, the_two()));
   }
 }
 
@@ -162,8 +166,8 @@ void SamePlace::check_joint() const {
     refuse_at(
         stage.where,
         text("{} share a joint, and `{}` of `{}` moves pixels which the other field does not move "
-             "alike, so image and mask would show different places. Put it into the [[joint]].",
-             both(), stage.path, (is_of_b ? b_ : a_).field.name));
+             "alike, so {} would show different places. Put it into the [[joint]].",
+             both(), stage.path, (is_of_b ? b_ : a_).field.name, the_two()));
   }
 }
 
@@ -180,10 +184,11 @@ void SamePlace::check_lacking(const ComparedField& has, const ComparedField& lac
     if (paths.count(stage->path) != 0) continue;
     refuse_at(
         stage->where,
-        text("`{}` of the field `{}` moves pixels, and the field `{}`, which draws alike, lacks "
-             "it, so image and mask would show different places. Put it into a [[joint]] of both; "
-             "if the fields do not belong together, give one of them draws = \"own\".",
-             stage->path, has.field.name, lacks.field.name));
+        text(
+            "`{}` of the field `{}` moves pixels, and the field `{}`, which draws alike, lacks "
+            "it, so {} would show different places. Put it into a [[joint]] of both; if the fields "
+            "do not belong together, give one of them draws = \"own\".",
+            stage->path, has.field.name, lacks.field.name, the_two()));
   }
 }
 
@@ -191,9 +196,16 @@ void SamePlace::refuse_cut(const NamedStage& cut, const NamedStage& other) const
   refuse_at(
       other.where,
       text("{} are cut alike by `{}`, but it or a stage before it that crops, resizes, pads, turns "
-           "or warps pixels is not the same in both, so image and mask would show different "
-           "places. Put these stages into a [[joint]], or give one of the fields draws = \"own\".",
-           both(), cut.stage->name()));
+           "or warps pixels is not the same in both, so {} would show different places. Put these "
+           "stages into a [[joint]], or give one of the fields draws = \"own\".{}",
+           both(), cut.stage->name(), the_two(),
+           a_.field.scale == b_.field.scale
+               ? ""
+               : " With `scale` the stages of both count in the pixels of the smaller image."));
+}
+
+std::string_view SamePlace::the_two() const noexcept {
+  return has_mask_ ? "image and mask" : "the two";
 }
 
 std::string SamePlace::both() const {

@@ -20,6 +20,32 @@ class CopyRunner final : public FieldRunner {
   }
 };
 
+class CopyRowsRunner final : public FieldRunner {
+ public:
+  void run(const PartInput& input, std::span<FieldTarget> targets) override {
+    const FieldTarget& target = targets.front();
+    const std::span<std::byte> out = target.make_rows(input.bytes.size());
+    if (!out.empty()) std::memcpy(out.data(), input.bytes.data(), out.size());
+  }
+};
+
+/// A part on an axis, unchanged.
+class RowsProgram final : public FieldProgram {
+ public:
+  explicit RowsProgram(const PartSpec& part) : row_{part.dtype, part.shape}, axis_(part.axis) {}
+  [[nodiscard]] const TensorSpec& output() const noexcept override { return row_; }
+  [[nodiscard]] std::string_view axis() const noexcept override { return axis_; }
+  [[nodiscard]] bool copies() const noexcept override { return true; }
+  [[nodiscard]] std::unique_ptr<FieldRunner> runner(
+      std::span<const FieldProgram* const> /*others*/) const override {
+    return std::make_unique<CopyRowsRunner>();
+  }
+
+ private:
+  TensorSpec row_;
+  std::string axis_;
+};
+
 class StepsRunner final : public FieldRunner {
  public:
   explicit StepsRunner(const TensorSteps& steps) : run_(steps) {}
@@ -66,6 +92,9 @@ void refuse_what_images_have(const ResolvedField& field, const PartSpec& part) {
            "Leave `views` to fields that are made of images; a trainer may take this "
            "one once for all of them.");
   }
+  if (field.scale != 1) {
+    refuse(field.where, "has a scale", "Leave `scale` to fields that are made of images.");
+  }
   if (field.kind == FieldKind::mask) {
     refuse(field.where, "is a mask",
            "A mask is an encoded image, or u8 of the shape [height, width]; leave "
@@ -89,6 +118,22 @@ std::unique_ptr<FieldProgram> compile_tensor(const ResolvedField& field, const P
         text("the part `{}` is bytes of any length, and a field has one shape. Leave it out of the "
              "recipe, or give the field `{}` a custom stage that makes a tensor of it.",
              part.name, field.name));
+  }
+  if (!field.axis.empty() && field.axis != part.axis) {
+    refuse_at(field.where,
+              text("the field `{}` has axis = \"{}\", and its part `{}` {}. Leave `axis` to fields "
+                   "that are made of images; a source says which of its parts lie on an axis.",
+                   field.name, field.axis, part.name,
+                   part.on_axis() ? text("lies on the axis `{}`", part.axis)
+                                  : std::string("is no image")));
+  }
+  if (part.on_axis()) {
+    if (field.stages.empty()) return std::make_unique<RowsProgram>(part);
+    refuse_stage(field.name, field.stages.front(),
+                 text("it works on samples of one shape, and those of the part `{}` differ in "
+                      "length on the axis `{}`: save the rows as the dtype that is wanted, and "
+                      "leave out the stages of such a field",
+                      part.name, part.axis));
   }
   std::vector<NamedStage> steps;
   TensorSpec spec = input;

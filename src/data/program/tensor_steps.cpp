@@ -38,7 +38,8 @@ TensorSteps::TensorSteps(const std::string& field, TensorSpec input,
   for (const NamedStage& named : stages) {
     const TensorStage* stage = named.stage->as_tensor();
     BATCHCAST_ASSERT(stage != nullptr);
-    Step step{named.stage, stage, named.draws, output_, {}, 0, stage->in_place(), 0};
+    Step step{named.stage, stage, named.draws, output_, {}, 0, stage->in_place(), 0, {}};
+    step.path = named.path;
     try {
       step.out = stage->output(step.in);
       step.scratch_bytes = stage->scratch_bytes(step.in);
@@ -99,7 +100,7 @@ void TensorSteps::Run::run(std::size_t index, std::span<const std::byte> in,
                            std::span<std::byte> out, const ViewInput& sample) {
   const Step& step = steps_.steps_[index];
   StageContext context(sample.key, step.draws.in_view(sample.view), scratch_.of(step.scratch_bytes),
-                       sample.notes, &step.in);
+                       sample.notes, &step.in, 0, step.path);
   step.stage->run(in, out, context);
 }
 

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
@@ -76,6 +77,7 @@ class TensorSteps {
     std::size_t scratch_bytes = 0;
     bool in_place = false;
     std::size_t buffer = 0;  ///< of the result, where that is not the slot
+    std::string path;
   };
   TensorSpec input_;
   TensorSpec output_;

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <algorithm>
 
@@ -48,6 +49,20 @@ std::optional<std::vector<double>> TableParameters::numbers(std::string_view key
     result.push_back(finite(key, *found));
   } else {
     refuse_kind(key, "a number or a list of numbers", *found);
+  }
+  return result;
+}
+
+std::optional<std::vector<std::vector<double>>> TableParameters::number_lists(
+    std::string_view key) {
+  constexpr std::string_view expected = "a list of lists of numbers";
+  const RecipeValue* found = value(key, Kind::list, expected);
+  if (found == nullptr) return std::nullopt;
+  std::vector<std::vector<double>> result;
+  for (const RecipeValue& item : found->items) {
+    if (!item.is(Kind::list)) refuse_kind(key, expected, item);
+    std::vector<double>& numbers = result.emplace_back();
+    for (const RecipeValue& number : item.items) numbers.push_back(finite(key, number));
   }
   return result;
 }
@@ -99,7 +114,7 @@ void TableParameters::finish() const {
   for (std::size_t i = 0; i < table_.keys.size(); ++i) {
     const std::string& key = table_.keys[i];
     if (std::find(asked_.begin(), asked_.end(), key) != asked_.end()) continue;
-    std::string why = batchcast::text("there is no `{}` here.", key);
+    std::string why = batchcast::text("there is no `{}` here.", printable(key));
     if (std::string nearest = did_you_mean(key, asked_); !nearest.empty()) {
       why += nearest;
     } else if (!asked_.empty()) {

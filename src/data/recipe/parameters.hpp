@@ -28,6 +28,8 @@ class TableParameters final : public StageParameters {
   [[nodiscard]] std::optional<double> number(std::string_view key) override;
   [[nodiscard]] std::optional<std::string> text(std::string_view key) override;
   [[nodiscard]] std::optional<std::vector<double>> numbers(std::string_view key) override;
+  [[nodiscard]] std::optional<std::vector<std::vector<double>>> number_lists(
+      std::string_view key) override;
   [[nodiscard]] bool is_text(std::string_view key) const override;
   /// A list of texts in quotes.
   [[nodiscard]] std::optional<std::vector<std::string>> texts(std::string_view key);

@@ -10,6 +10,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -44,25 +45,26 @@ std::string read_file(const std::string& path) {
   const auto status = std::filesystem::status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) {
     throw InvalidArgument(
-        text("batchcast: {}: there is neither a preset nor a recipe file of that name.{}", path,
-             about_presets(path)));
+        text("batchcast: {}: there is neither a preset nor a recipe file of that name.{}",
+             printable(path), about_presets(path)));
   }
   if (status.type() == std::filesystem::file_type::directory) {
     throw InvalidArgument(
-        text("batchcast: {}: a recipe is a TOML file or a preset, and this is a directory.{}", path,
-             about_presets(path)));
+        text("batchcast: {}: a recipe is a TOML file or a preset, and this is a directory.{}",
+             printable(path), about_presets(path)));
   }
   std::ifstream file(path, std::ios::binary);
   std::string content(file_bytes_max + 1, '\0');
   if (file) file.read(content.data(), static_cast<std::streamsize>(content.size()));
   if (!file && !file.eof()) {
     throw InvalidArgument(
-        text("batchcast: {}: this recipe file cannot be read. Look at its permissions.", path));
+        text("batchcast: {}: this recipe file cannot be read. Look at its permissions.",
+             printable(path)));
   }
   content.resize(static_cast<std::size_t>(file.gcount()));
   if (content.size() > file_bytes_max) {
-    throw InvalidArgument(
-        text("batchcast: {}: a recipe file has at most 1 MiB. Is this another file?", path));
+    throw InvalidArgument(text(
+        "batchcast: {}: a recipe file has at most 1 MiB. Is this another file?", printable(path)));
   }
   return content;
 }
@@ -73,6 +75,8 @@ Json field_to_json(const FieldRecipe& field) {
                  {"stages", detail::stages_json(field.stages, text("field `{}`", field.name))},
                  {"draws", field.draws}};
   if (field.views != 0) object["views"] = field.views;
+  if (field.scale != 1) object["scale"] = field.scale;
+  if (!field.axis.empty()) object["axis"] = field.axis;
   if (field.kind) object["kind"] = detail::field_kind_names[static_cast<std::size_t>(*field.kind)];
   return object;
 }
@@ -136,6 +140,11 @@ std::string Recipe::to_json() const {
     visits["block_samples"] = blocks.block_samples;
     visits["window_blocks"] = blocks.window_blocks;
   }
+  if (order == OrderMode::packed) {
+    visits["axis"] = packed.axis;
+    visits["budget"] = packed.budget;
+    visits["among"] = packed.among;
+  }
   Json all = Json::array();
   for (const FieldRecipe& field : fields) all.push_back(field_to_json(field));
   Json whole = {{"order", std::move(visits)}, {"fields", std::move(all)}};
@@ -159,7 +168,8 @@ std::span<const std::string_view> Recipe::preset_names() noexcept {
 std::string_view Recipe::preset_toml(std::string_view name) {
   const detail::Preset* preset = find_preset(name);
   if (preset == nullptr) {
-    throw InvalidArgument(text("batchcast: there is no preset `{}`.{}", name, about_presets(name)));
+    throw InvalidArgument(
+        text("batchcast: there is no preset `{}`.{}", printable(name), about_presets(name)));
   }
   return preset->toml;
 }

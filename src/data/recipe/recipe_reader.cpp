@@ -11,9 +11,11 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
 #include <batchcast/core/nearest_name.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/schema.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -54,15 +56,39 @@ class RecipeReader {
       return static_cast<std::uint64_t>(
           integer_in(order, key, static_cast<std::int64_t>(otherwise), 1, block_number_max));
     };
+    const auto only_for = [&](OrderMode mode, std::initializer_list<std::string_view> keys) {
+      if (recipe.order == mode) return;
+      for (const std::string_view key : keys) {
+        if (table.find(key) == nullptr) continue;
+        order.refuse(key, text("is for the mode `{}` only", name_of(mode)));
+      }
+    };
+    only_for(OrderMode::blocks, {"block_samples", "window_blocks"});
+    only_for(OrderMode::packed, {"axis", "budget", "among"});
     if (recipe.order == OrderMode::blocks) {
       recipe.blocks.block_samples = count("block_samples", recipe.blocks.block_samples);
       recipe.blocks.window_blocks = count("window_blocks", recipe.blocks.window_blocks);
-    } else {
-      for (const std::string_view key : {"block_samples", "window_blocks"}) {
-        if (table.find(key) != nullptr) order.refuse(key, "is for the mode `blocks` only");
-      }
     }
+    if (recipe.order == OrderMode::packed) read_packed(order, recipe.packed);
     order.finish();
+  }
+
+  static void read_packed(TableParameters& order, PackedOptions& packed) {
+    packed.axis = order.text("axis").value_or("");
+    if (packed.axis.empty()) {
+      order.refuse("axis", "is missing: whose rows the budget counts, such as \"tokens\"");
+    }
+    if (!order.integer("budget")) {
+      order.refuse("budget", "is missing: the rows that a batch of the stream's trainers may have");
+    }
+    const auto count = [&](std::string_view key, std::uint64_t otherwise, std::uint64_t low,
+                           std::uint64_t high) {
+      return static_cast<std::uint64_t>(integer_in(order, key, static_cast<std::int64_t>(otherwise),
+                                                   static_cast<std::int64_t>(low),
+                                                   static_cast<std::int64_t>(high)));
+    };
+    packed.budget = count("budget", packed.budget, 1, PackedOptions::budget_max);
+    packed.among = count("among", packed.among, 2, PackedOptions::among_max);
   }
 
   void add_field(const RecipeValue& value, std::vector<FieldRecipe>& fields) const {
@@ -80,6 +106,13 @@ class RecipeReader {
     field.stages = table.stages("stages").value_or(std::vector<RecipeStage>());
     field.draws = read_draws(table);
     field.views = read_views(table);
+    if (table.integer("scale")) {
+      field.scale = static_cast<std::int32_t>(integer_in(table, "scale", 1, 1, scale_max));
+    }
+    if (const auto axis = table.text("axis")) {
+      if (axis->empty()) table.refuse("axis", "is empty: give the axis a name, such as \"pixels\"");
+      field.axis = *axis;
+    }
     if (table.text("kind")) {
       field.kind = static_cast<FieldKind>(choice(table, "kind", field_kind_names, 0));
     }
@@ -117,7 +150,7 @@ class RecipeReader {
     std::vector<std::string> names;
     for (const FieldRecipe& field : fields) names.push_back(field.name);
     if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    table.refuse("fields", text("names `{}`, and the recipe's fields are {}.{}", name,
+    table.refuse("fields", text("names `{}`, and the recipe's fields are {}.{}", printable(name),
                                 quoted(names), did_you_mean(name, names)));
   }
 

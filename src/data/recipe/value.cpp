@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "data/recipe/value.hpp"
 
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +33,8 @@ std::string RecipeValue::describe() const {
              (static_cast<unsigned char>(text[shown]) & 0xc0U) == 0x80U) {
         --shown;
       }
-      return batchcast::text("\"{}{}", text.substr(0, shown), shown < text.size() ? "…\"" : "\"");
+      return batchcast::text("\"{}{}", printable(text.substr(0, shown)),
+                             shown < text.size() ? "…\"" : "\"");
     }
     case Kind::list:
       return "a list";

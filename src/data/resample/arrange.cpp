@@ -37,6 +37,7 @@ struct Pixels {
   static Pixels load(const std::uint8_t*) { return {}; }
   static Pixels load_planes(const std::uint8_t*, std::size_t) { return {}; }
   [[nodiscard]] Pixels mirrored() const { return {}; }
+  [[nodiscard]] Pixels swapped() const { return {}; }
   void store(std::uint8_t*) const {}
   void store_planes(std::uint8_t*, std::size_t) const {}
 };
@@ -73,6 +74,7 @@ struct Pixels {
   [[nodiscard]] HWY_INLINE Pixels mirrored() const {
     return {reversed(r), reversed(g), reversed(b)};
   }
+  [[nodiscard]] HWY_INLINE Pixels swapped() const { return {b, g, r}; }
   HWY_INLINE void store(std::uint8_t* rgb) const { hn::StoreInterleaved3(r, g, b, D(), rgb); }
   HWY_INLINE void store_planes(std::uint8_t* planes, std::size_t stride) const {
     hn::StoreU(r, D(), planes);
@@ -109,6 +111,14 @@ void join(const std::uint8_t* planes, std::size_t stride, std::size_t count, std
       });
 }
 
+void swap(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
+  for_pixels(
+      count, [&](std::size_t x) HWY_ATTR { Pixels::load(in + 3 * x).swapped().store(out + 3 * x); },
+      [&](std::size_t x) HWY_ATTR {
+        for (std::size_t c = 0; c < 3; ++c) out[3 * x + c] = in[3 * x + 2 - c];
+      });
+}
+
 void mirror_planar(const std::uint8_t* rgb, std::size_t count, std::uint8_t* planes) {
   for_pixels(
       count,
@@ -138,6 +148,7 @@ namespace batchcast::inline v0_1::detail {
 
 HWY_EXPORT(split);
 HWY_EXPORT(join);
+HWY_EXPORT(swap);
 HWY_EXPORT(mirror_gray);
 HWY_EXPORT(mirror_planar);
 HWY_EXPORT(mirror_interleaved);
@@ -150,6 +161,10 @@ void deinterleave(const std::uint8_t* rgb, std::size_t pixel_count, std::uint8_t
 void interleave(const std::uint8_t* planes, std::size_t plane_stride, std::size_t pixel_count,
                 std::uint8_t* rgb) {
   HWY_DYNAMIC_DISPATCH(join)(planes, plane_stride, pixel_count, rgb);
+}
+
+void swap_red_and_blue(const std::uint8_t* in, std::size_t pixel_count, std::uint8_t* out) {
+  HWY_DYNAMIC_DISPATCH(swap)(in, pixel_count, out);
 }
 
 void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t channels, bool planar,

@@ -88,6 +88,8 @@ void deinterleave(const std::uint8_t* rgb, std::size_t pixel_count, std::uint8_t
                   std::size_t plane_stride);
 void interleave(const std::uint8_t* planes, std::size_t plane_stride, std::size_t pixel_count,
                 std::uint8_t* rgb);
+/// Turns RGB into BGR, or the other way.
+void swap_red_and_blue(const std::uint8_t* in, std::size_t pixel_count, std::uint8_t* out);
 /// Reverses the pixels; `planar` says what it writes, planes `pixel_count` bytes apart.
 void mirror(const std::uint8_t* pixels, std::size_t pixel_count, std::size_t channels, bool planar,
             std::uint8_t* out);

@@ -43,6 +43,7 @@ struct Resampler::State {
   HorizontalTile horizontal_tile(const std::uint8_t* rows, std::size_t stride, std::size_t count);
   void finish_row(std::int32_t row, const std::uint8_t* pixels);
   void make_elements(std::int32_t row, const VerticalRow& from);
+  void make_plane(std::size_t channel, const VerticalRow& from, std::byte* to);
   void store_row(std::int32_t row, const std::uint8_t* pixels, std::size_t row_count = 1);
   void push_as_is(const std::uint8_t* rows, std::size_t count);
   const std::uint8_t* arranged(const std::uint8_t* row, std::uint8_t* scratch) const;
@@ -50,6 +51,8 @@ struct Resampler::State {
   std::uint8_t* ring_row(std::size_t number) {
     return ring.data() + (number & ring_mask) * ring_stride;
   }
+  /// The channel that comes out as this one.
+  std::size_t source_of_channel(std::size_t c) const noexcept { return swaps ? 2 - c : c; }
   std::size_t width() const noexcept { return static_cast<std::size_t>(x.window_count); }
   std::size_t height() const noexcept { return static_cast<std::size_t>(y.window_count); }
 
@@ -66,6 +69,7 @@ struct Resampler::State {
 
   bool planar = false;  ///< rows from the horizontal pass on
   bool out_planar = false;
+  bool swaps = false;            ///< red and blue
   bool vertical_first = false;   ///< both passes, in the order that is not the usual one
   bool direct = false;           ///< the vertical pass makes elements
   bool as_is = false;            ///< rows need no change but their elements'
@@ -87,6 +91,7 @@ struct Resampler::State {
   std::vector<std::uint8_t> made_row;
   std::vector<std::uint8_t> padded_row;
   std::vector<std::uint8_t> joined_row;
+  std::vector<std::uint8_t> swapped_row;
   std::vector<std::uint8_t> unused_row;
 };
 
@@ -127,6 +132,7 @@ void Resampler::State::begin_elements(const PixelFormat& wanted) {
   BATCHCAST_ASSERT(wanted.dtype == DType::u8 || wanted.dtype == DType::f32 ||
                    wanted.dtype == DType::f16 || wanted.dtype == DType::bf16);
   out_planar = wanted.layout == ImageLayout::chw && channels == 3;
+  swaps = wanted.bgr && channels == 3;
   if (formatted && format == wanted) return;
   formatted = true;
   format = wanted;
@@ -155,6 +161,7 @@ void Resampler::State::begin_rows(const Geometry& geometry) {
            (!y.pads || y.padding == PaddingMode::constant);
   as_is = !resizes_x && !resizes_y && !pads && !geometry.flip_x && !geometry.flip_y;
   middle_bytes = static_cast<std::size_t>(x.count) * channels;
+  if (swaps && !out_planar) grow(swapped_row, width() * channels * tile_rows);
   if (as_is && !planar) return;
 
   ring_stride = with_slack(vertical_first ? row_bytes : middle_bytes);
@@ -209,11 +216,11 @@ void Resampler::push(const std::uint8_t* rows, std::size_t stride, std::size_t c
 
 /// Rows without gaps between them are one long row.
 void Resampler::State::push_as_is(const std::uint8_t* rows, std::size_t count) {
-  const std::size_t at_once = planar ? tile_rows : count;
+  const std::size_t at_once = planar || swaps ? tile_rows : count;
   while (count != 0) {
     const std::size_t part = std::min(count, at_once);
     const std::size_t pixel_count = part * width();
-    if (planar && format.dtype == DType::u8) {
+    if (planar && !swaps && format.dtype == DType::u8) {
       auto* const to = reinterpret_cast<std::uint8_t*>(out) + rows_pushed * width();
       deinterleave(rows, pixel_count, to, width() * height());
     } else {
@@ -337,6 +344,13 @@ void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) 
   std::byte* const to = out + static_cast<std::size_t>(row) * width() * size;
   VerticalRow plane = from;
   plane.count = width();
+  if (swaps) {
+    for (std::size_t c = 0; c < channels; ++c) {
+      plane.first = source_of_channel(c) * width();
+      make_plane(c, plane, to + c * stride);
+    }
+    return;
+  }
   if (format.dtype != DType::u8) {
     resample_vertically(plane, {.scale = {format.scale[0], format.scale[1], format.scale[2]},
                                 .bias = {format.bias[0], format.bias[1], format.bias[2]},
@@ -350,6 +364,17 @@ void Resampler::State::make_elements(std::int32_t row, const VerticalRow& from) 
     plane.first = c * width();
     resample_vertically(plane, reinterpret_cast<std::uint8_t*>(to + c * stride));
   }
+}
+
+void Resampler::State::make_plane(std::size_t channel, const VerticalRow& from, std::byte* to) {
+  if (format.dtype == DType::u8) {
+    resample_vertically(from, reinterpret_cast<std::uint8_t*>(to));
+    return;
+  }
+  resample_vertically(from, {.scale = {format.scale[channel]},
+                             .bias = {format.bias[channel]},
+                             .dtype = format.dtype,
+                             .out = to});
 }
 
 /// Writes `row` of the resized box to all places that show it.
@@ -393,6 +418,10 @@ void Resampler::State::store_row(std::int32_t row, const std::uint8_t* pixels,
     interleave(pixels, width(), width(), joined_row.data());
     pixels = joined_row.data();
   }
+  if (swaps && !out_planar) {
+    swap_red_and_blue(pixels, width() * row_count, swapped_row.data());
+    pixels = swapped_row.data();
+  }
   const std::size_t size = size_of(format.dtype);
   const auto first = static_cast<std::size_t>(row) * width();
   const std::size_t plane_count = out_planar ? 3 : 1;
@@ -400,7 +429,7 @@ void Resampler::State::store_row(std::int32_t row, const std::uint8_t* pixels,
   const std::size_t count = width() * row_count * step;
   for (std::size_t p = 0; p < plane_count; ++p) {
     std::byte* const to = out + (p * width() * height() + first * step) * size;
-    const std::uint8_t* const from = pixels + p * count;
+    const std::uint8_t* const from = pixels + (out_planar ? source_of_channel(p) : p) * count;
     if (format.dtype == DType::u8) {
       std::memcpy(to, from, count);
     } else {

@@ -23,6 +23,7 @@ struct PixelFormat {
   ImageLayout layout = ImageLayout::hwc;
   std::array<float, 4> scale{1, 1, 1, 1};  ///< of each channel
   std::array<float, 4> bias{};
+  bool bgr = false;  ///< RGB comes out as BGR, whose channels scale and bias count
 
   friend bool operator==(const PixelFormat&, const PixelFormat&) = default;
 };

@@ -30,6 +30,8 @@ class ClassLabels {
   /// Throws BadSample where the sample has none.
   [[nodiscard]] std::int64_t operator[](std::uint64_t sample_id) const;
   [[nodiscard]] std::span<const std::string> names() const noexcept { return names_; }
+  /// How many were added, those that are none too.
+  [[nodiscard]] std::uint64_t size() const noexcept { return labels_.size(); }
 
  private:
   std::map<std::string, std::uint32_t, std::less<>> numbers_;  ///< in the order of their coming

@@ -3,6 +3,7 @@
 #include "data/source/json_parts.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -30,12 +31,24 @@ constexpr std::uint64_t samples_tried = 100;
 
 enum class ValueKind : std::uint8_t { integer, real, name };
 
+using Shape = std::vector<std::int64_t>;
+
 struct JsonPart {
   std::string name;  ///< PART:/POINTER
   std::size_t from;  ///< the part of the inner source
   Json::json_pointer pointer;
+  bool is_list = false;  ///< of any number of values, as bytes of i64
   ValueKind kind = ValueKind::integer;
-  ClassLabels labels = {};  ///< where it is a name
+  Shape shape = {};         ///< of an array
+  ClassLabels labels = {};  ///< where it is names: those of all samples
+  std::vector<std::uint64_t> firsts =
+      {};  ///< where it is a list of names: each sample's first label
+
+  [[nodiscard]] std::uint64_t count() const noexcept {
+    std::uint64_t product = 1;
+    for (const std::int64_t extent : shape) product *= static_cast<std::uint64_t>(extent);
+    return product;
+  }
 };
 
 Json parse_json(std::span<const std::byte> bytes, const std::string& part) {
@@ -66,6 +79,39 @@ std::int64_t integer_of(const Json& value, const JsonPart& part) {
   return value.get<std::int64_t>();
 }
 
+/// The shape of nested arrays of one length each. Throws BadSample where lengths differ.
+Shape shape_of(const Json& value, const std::string& name) {
+  Shape shape;
+  if (!value.is_array()) return shape;
+  shape.push_back(static_cast<std::int64_t>(value.size()));
+  for (const Json& item : value) {
+    Shape inner = shape_of(item, name);
+    if (&item == &value.front()) shape.insert(shape.end(), inner.begin(), inner.end());
+    if (Shape(shape.begin() + 1, shape.end()) == inner) continue;
+    throw BadSample(text("`{}` holds arrays of different lengths", name));
+  }
+  return shape;
+}
+
+std::string text_of(const Shape& shape) {
+  return shape.empty() ? "no array" : text("an array of the shape {}", Json(shape).dump());
+}
+
+/// Calls `take` for the value, or for all that stand in arrays.
+template <class Take>
+void for_each_value(const Json& value, const Take& take) {
+  if (!value.is_array()) return take(value);
+  for (const Json& item : value) for_each_value(item, take);
+}
+
+const Json* first_value(const Json& value) {
+  if (!value.is_array()) return &value;
+  for (const Json& item : value) {
+    if (const Json* const found = first_value(item)) return found;
+  }
+  return nullptr;
+}
+
 double real_of(const Json& value, const JsonPart& part) {
   if (!value.is_number()) throw BadSample(text("`{}` is not a number", part.name));
   return value.get<double>();
@@ -82,8 +128,12 @@ class JsonPartsSource final : public Source {
     learn_kinds();
     read_names();
     for (const JsonPart& value : values_) {
-      parts_.push_back(
-          {.name = value.name, .dtype = value.kind == ValueKind::real ? DType::f64 : DType::i64});
+      parts_.push_back({.name = value.name,
+                        .kind = value.is_list ? PartKind::bytes : PartKind::tensor,
+                        .dtype = value.is_list                   ? DType::u8
+                                 : value.kind == ValueKind::real ? DType::f64
+                                                                 : DType::i64,
+                        .shape = value.shape});
     }
   }
 
@@ -93,6 +143,9 @@ class JsonPartsSource final : public Source {
     return inner_->name_of(sample_id);
   }
   [[nodiscard]] bool in_memory() const noexcept override { return inner_->in_memory(); }
+  [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override {
+    return inner_->lengths(axis);
+  }
   [[nodiscard]] bool labels_are_names() const noexcept override {
     return inner_->labels_are_names();
   }
@@ -120,31 +173,75 @@ class JsonPartsSource final : public Source {
 
   void read(std::uint64_t sample_id, SampleParts& out) const override {
     inner_->read(sample_id, out);
+    read_values(sample_id, out);
+  }
+  void read_wanted(std::uint64_t sample_id, std::span<const std::uint8_t> wanted,
+                   SampleParts& out) const override {
+    std::vector<std::uint8_t> needed(
+        wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(inner_->parts().size()));
+    for (const JsonPart& value : values_) needed[value.from] = 1;
+    inner_->read_wanted(sample_id, needed, out);
+    read_values(sample_id, out);
+  }
+  [[nodiscard]] std::optional<PartKey> key_of(std::uint64_t sample_id,
+                                              std::size_t part) const noexcept override {
+    return part < inner_->parts().size() ? inner_->key_of(sample_id, part) : std::nullopt;
+  }
+
+ private:
+  void read_values(std::uint64_t sample_id, SampleParts& out) const {
     const std::size_t own = inner_->parts().size();
     out.resize(own + values_.size());
     std::optional<Json> document;
     for (std::size_t i = 0; i < values_.size(); ++i) {
       const JsonPart& value = values_[i];
-      const std::span<std::byte> place = out.make(own + i, sizeof(std::int64_t));
       if (value.kind == ValueKind::name) {
-        store(value.labels[sample_id], place);
+        read_labels(value, sample_id, own + i, out);
         continue;
       }
       if (i == 0 || value.from != values_[i - 1].from) document.reset();
       if (!document) document = parse_json(out[value.from], inner_->parts()[value.from].name);
-      const Json& found = value_at(*document, value);
-      if (value.kind == ValueKind::integer) {
-        store(integer_of(found, value), place);
-      } else {
-        store(real_of(found, value), place);
-      }
+      read_numbers(value, value_at(*document, value), own + i, out);
     }
   }
 
- private:
   template <class T>
-  static void store(T value, std::span<std::byte> place) {
+  static void store(T value, std::span<std::byte>& place) {
     std::memcpy(place.data(), &value, sizeof value);
+    place = place.subspan(sizeof value);
+  }
+
+  static void read_labels(const JsonPart& value, std::uint64_t sample_id, std::size_t part,
+                          SampleParts& out) {
+    const std::uint64_t begin = value.is_list ? value.firsts[sample_id] : sample_id * value.count();
+    const std::uint64_t end =
+        value.is_list ? value.firsts[sample_id + 1] : (sample_id + 1) * value.count();
+    std::span<std::byte> place = out.make(part, (end - begin) * sizeof(std::int64_t));
+    for (std::uint64_t label = begin; label < end; ++label) store(value.labels[label], place);
+  }
+
+  static void read_numbers(const JsonPart& value, const Json& found, std::size_t part,
+                           SampleParts& out) {
+    std::size_t count = 0;
+    for_each_value(found, [&](const Json& /*one*/) { ++count; });
+    if (!value.is_list) check_shape(value, found);
+    std::span<std::byte> place = out.make(part, count * sizeof(std::int64_t));
+    for_each_value(found, [&](const Json& one) {
+      if (value.kind == ValueKind::integer) {
+        store(integer_of(one, value), place);
+      } else {
+        store(real_of(one, value), place);
+      }
+    });
+  }
+
+  static void check_shape(const JsonPart& value, const Json& found) {
+    const Shape shape = shape_of(found, value.name);
+    if (shape == value.shape) return;
+    throw BadSample(
+        text("`{}` is {}, and in the first sample it is {}. Lists of ids that differ "
+             "in length become one shape with { stage = \"multi_hot\" }",
+             value.name, text_of(shape), text_of(value.shape)));
   }
 
   [[nodiscard]] const JsonPart* first_name() const noexcept {
@@ -155,26 +252,72 @@ class JsonPartsSource final : public Source {
   }
 
   void learn_kinds() {
-    for (JsonPart& value : values_) value.kind = kind_of(value);
+    for (JsonPart& value : values_) learn_kind(value);
   }
 
   // The first sample decides for all; samples that cannot be read are reported when they are read.
-  [[nodiscard]] ValueKind kind_of(const JsonPart& value) const {
+  void learn_kind(JsonPart& value) const {
     SampleParts sample;
     std::string reason;
+    bool has_empty = false;
     for (std::uint64_t id = 0; id < std::min(size(), samples_tried); ++id) {
       try {
         const Json document = parse(id, value, sample);
-        return kind_of(value_at(document, value), value, id);
+        const Json& found = value_at(document, value);
+        if (first_value(found) == nullptr) {
+          if (!value.is_list) refuse_empty(value, id);
+          has_empty = true;
+          continue;
+        }
+        value.kind = kind_of(found, value, id);
+        if (!value.is_list) value.shape = shape_of(found, value.name);
+        return check_rank(value);
       } catch (const BadSample& bad) {
         if (reason.empty()) reason = text("{}: {}", name_of(id), as_reason(bad.what()));
       }
     }
-    throw BadDataset(text("batchcast: {}. None of the first samples has it.", reason));
+    if (!has_empty) {
+      throw BadDataset(text("batchcast: {}. None of the first samples has it.", reason));
+    }
+    value.kind = labels_are_names() ? ValueKind::name : ValueKind::integer;
   }
 
+  [[noreturn]] void refuse_empty(const JsonPart& value, std::uint64_t sample_id) const {
+    throw InvalidArgument(text(
+        "batchcast: {}: `{}` is an empty array, and a field has one shape. Lists of ids of any "
+        "length become one shape with { stage = \"multi_hot\" }.",
+        name_of(sample_id), value.name));
+  }
+
+  // Where one of an array's numbers is no integer, none is.
   [[nodiscard]] ValueKind kind_of(const Json& found, const JsonPart& value,
                                   std::uint64_t sample_id) const {
+    std::optional<ValueKind> kind;
+    for_each_value(found, [&](const Json& one) {
+      const ValueKind other = kind_of_one(one, value, sample_id);
+      if (kind && (*kind == ValueKind::name) != (other == ValueKind::name)) {
+        throw InvalidArgument(text("batchcast: {}: `{}` has numbers and texts in one array.",
+                                   name_of(sample_id), value.name));
+      }
+      if (!kind || other == ValueKind::real) kind = other;
+    });
+    if (value.is_list && *kind == ValueKind::real) {
+      throw InvalidArgument(
+          text("batchcast: {}: `{}` has numbers that are no integers, and "
+               "`multi_hot` takes ids.",
+               name_of(sample_id), value.name));
+    }
+    return *kind;
+  }
+
+  void check_rank(const JsonPart& value) const {
+    if (value.shape.size() <= limits::dimensions_max) return;
+    throw InvalidArgument(text("batchcast: `{}` has {} arrays in arrays, and at most {} can be.",
+                               value.name, value.shape.size(), limits::dimensions_max));
+  }
+
+  [[nodiscard]] ValueKind kind_of_one(const Json& found, const JsonPart& value,
+                                      std::uint64_t sample_id) const {
     if (found.is_number_integer() || found.is_boolean()) return ValueKind::integer;
     if (found.is_number()) return ValueKind::real;
     if (found.is_string() && labels_are_names()) return ValueKind::name;
@@ -191,20 +334,28 @@ class JsonPartsSource final : public Source {
     SampleParts sample;
     for (JsonPart& value : values_) {
       if (value.kind != ValueKind::name) continue;
-      for (std::uint64_t id = 0; id < size(); ++id) add_name(id, value, sample);
+      for (std::uint64_t id = 0; id < size(); ++id) add_names(id, value, sample);
+      if (value.is_list) value.firsts.push_back(value.labels.size());
       value.labels.finish();
     }
   }
 
-  void add_name(std::uint64_t sample_id, JsonPart& value, SampleParts& sample) const {
+  // A sample that has none, or an array of another shape, is a bad sample when it is read.
+  void add_names(std::uint64_t sample_id, JsonPart& value, SampleParts& sample) const {
+    if (value.is_list) value.firsts.push_back(value.labels.size());
     try {
       const Json document = parse(sample_id, value, sample);
       const Json& found = value_at(document, value);
-      if (found.is_string()) return value.labels.add(found.get_ref<const std::string&>());
+      if (value.is_list || shape_of(found, value.name) == value.shape) {
+        return for_each_value(found, [&](const Json& one) {
+          if (one.is_string()) return value.labels.add(one.get_ref<const std::string&>());
+          value.labels.add_none();
+        });
+      }
     } catch (const BadSample&) {
-      // It is a bad sample when it is read.
+      // As said above.
     }
-    value.labels.add_none();
+    for (std::uint64_t i = 0; i < (value.is_list ? 1 : value.count()); ++i) value.labels.add_none();
   }
 
   [[nodiscard]] Json parse(std::uint64_t sample_id, const JsonPart& value,
@@ -239,8 +390,9 @@ std::optional<JsonPart> json_part(const Source& source, const std::string& from,
                           from, part->name));
   }
   try {
-    return JsonPart{from, static_cast<std::size_t>(part - parts.begin()),
-                    Json::json_pointer(from.substr(colon + 1))};
+    return JsonPart{.name = from,
+                    .from = static_cast<std::size_t>(part - parts.begin()),
+                    .pointer = Json::json_pointer(from.substr(colon + 1))};
   } catch (const Json::exception&) {
     refuse_at(where, text("`{}`: after the colon comes a JSON pointer, such as `json:/label` or "
                           "`json:/objects/0/id`; `~` is written `~0` and `/` in a name `~1`.",
@@ -256,11 +408,20 @@ std::shared_ptr<const Source> with_json_parts(std::shared_ptr<const Source> sour
   std::vector<JsonPart> values;
   for (const FieldRecipe& field : fields) {
     const std::string& from = field.from.empty() ? field.name : field.from;
-    const bool again = std::any_of(values.begin(), values.end(),
-                                   [&](const JsonPart& value) { return value.name == from; });
-    if (again) continue;
+    const bool is_list = !field.stages.empty() && field.stages.front().get() != nullptr &&
+                         field.stages.front()->name() == "multi_hot";
+    const auto again = std::find_if(values.begin(), values.end(),
+                                    [&](const JsonPart& value) { return value.name == from; });
+    if (again != values.end()) {
+      if (again->is_list == is_list) continue;
+      refuse_at(field.where, text("two fields are made from `{}`, and one alone begins with "
+                                  "`multi_hot`. Let both, or leave one out.",
+                                  from));
+    }
     std::optional<JsonPart> part = json_part(*source, from, field.where);
-    if (part) values.push_back(std::move(*part));
+    if (!part) continue;
+    part->is_list = is_list;
+    values.push_back(std::move(*part));
   }
   if (values.empty()) return source;
   return std::make_shared<JsonPartsSource>(std::move(source), std::move(values));

@@ -15,4 +15,9 @@ namespace batchcast::inline v0_1::detail {
                      [spec](std::string_view kind) { return spec.starts_with(kind); });
 }
 
+/// Sources of texts, which become tokens before they are served.
+[[nodiscard]] inline bool is_text(std::string_view spec) noexcept {
+  return spec.starts_with("jsonl:") || spec.starts_with("text:");
+}
+
 }  // namespace batchcast::inline v0_1::detail

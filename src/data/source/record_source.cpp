@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "data/tensor_part.hpp"
@@ -39,6 +41,10 @@ class RecordSource final : public Source {
     parts.resize(specs_.size());
     for (std::size_t i = 0; i < specs_.size(); ++i) {
       const RecordPart& part = set_.parts[i];
+      if (part.offsets != nullptr) {
+        parts.set(i, rows_of(part, sample_id));
+        continue;
+      }
       const auto bytes = part.records[file].subspan(record * part.record_bytes + part.at);
       parts.set(i, part.classes == 0 ? bytes.first(bytes_[i]) : label(part, bytes.front()));
     }
@@ -52,6 +58,12 @@ class RecordSource final : public Source {
     return set_.class_names;
   }
   [[nodiscard]] bool in_memory() const noexcept override { return true; }
+  [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override {
+    for (const RecordPart& part : set_.parts) {
+      if (part.lengths != nullptr && part.spec.axis == axis) return part.lengths;
+    }
+    return nullptr;
+  }
   [[nodiscard]] std::span<const std::string> remarks() const noexcept override {
     return set_.remarks;
   }
@@ -65,6 +77,21 @@ class RecordSource final : public Source {
     const auto after = std::upper_bound(first_samples_.begin(), first_samples_.end(), sample_id);
     const auto file = static_cast<std::size_t>(after - first_samples_.begin()) - 1;
     return {file, sample_id - first_samples_[file]};
+  }
+  // The file of offsets may have been written over since they were checked.
+  static std::span<const std::byte> rows_of(const RecordPart& part, std::uint64_t sample_id) {
+    const std::span<const std::byte> all = part.records.front();
+    const auto begin = static_cast<std::uint64_t>(part.offsets->at(sample_id));
+    const std::uint64_t rows = (*part.lengths)[sample_id];
+    const std::uint64_t all_rows = all.size() / part.record_bytes;
+    const auto end = static_cast<std::uint64_t>(part.offsets->at(sample_id + 1));
+    if (end - begin != rows || begin > all_rows || rows > all_rows - begin) {
+      throw BadSample(
+          "its offsets were changed after the stream had begun. Leave the files of a stream as "
+          "they "
+          "are while it is served");
+    }
+    return all.subspan(begin * part.record_bytes, rows * part.record_bytes);
   }
   static std::span<const std::byte> label(const RecordPart& part, std::byte byte) {
     const auto number = std::to_integer<std::size_t>(byte);

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "data/source/row_offsets.hpp"
+
 namespace batchcast::inline v0_1::detail {
 
 /// A part of every sample: some bytes of a record. All records have one size.
@@ -22,6 +24,10 @@ struct RecordPart {
   std::size_t at = 0;  ///< where in the record the part begins
   /// Above 0: the part is a byte, the number of one of this many classes, and becomes an i64.
   std::size_t classes = 0;
+  /// Of a part on an axis: which rows a sample has. `records` are then rows, of one file, and
+  /// `record_bytes` is the size of one.
+  std::shared_ptr<const RowOffsets> offsets = nullptr;
+  std::shared_ptr<const StoredLengths> lengths = nullptr;
 };
 
 /// What an opener finds out about a dataset of records.

@@ -26,5 +26,7 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] std::unique_ptr<Source> open_npy(std::string_view rest, const SourceOptions& options);
 [[nodiscard]] std::unique_ptr<Source> open_tokens(std::string_view rest,
                                                   const SourceOptions& options);
+[[nodiscard]] std::unique_ptr<Source> open_megatron(std::string_view rest,
+                                                    const SourceOptions& options);
 
 }  // namespace batchcast::inline v0_1::detail

@@ -24,6 +24,7 @@ struct Kind {
   std::string_view name;
   std::unique_ptr<Source> (*open)(std::string_view rest, const detail::SourceOptions& options);
   std::string_view example;
+  std::string_view any_length = {};  ///< how samples of any length are written
 };
 
 constexpr std::array kinds = {
@@ -32,8 +33,11 @@ constexpr std::array kinds = {
     Kind{"idx", detail::open_idx, "idx:DIR"},
     Kind{"cifar10", detail::open_cifar10, "cifar10:DIR"},
     Kind{"cifar100", detail::open_cifar100, "cifar100:DIR"},
-    Kind{"npy", detail::open_npy, "npy:images.npy,labels.npy"},
-    Kind{"tokens", detail::open_tokens, "tokens:FILE?dtype=u16&length=1024"},
+    Kind{"npy", detail::open_npy, "npy:images.npy,labels.npy",
+         "npy:x=ROWS.npy,x.offsets=OFFSETS.npy"},
+    Kind{"tokens", detail::open_tokens, "tokens:FILE?dtype=u16&length=1024",
+         "tokens:FILE?dtype=u16"},
+    Kind{"megatron", detail::open_megatron, "megatron:PREFIX", "megatron:PREFIX"},
 };
 
 struct OtherNames {
@@ -47,7 +51,8 @@ constexpr std::array other_names = {
     OtherNames{"imagefolder", " imagenet images folder dir "},
     OtherNames{"webdataset", " tar wds "},
     OtherNames{"npy", " numpy "},
-    OtherNames{"tokens", " bin text "},
+    OtherNames{"tokens", " bin "},
+    OtherNames{"megatron", " mmap indexed indexed_dataset "},
     OtherNames{"synthetic", " fake "},
 };
 
@@ -66,12 +71,18 @@ std::pair<std::string_view, std::string_view> split_options(std::string_view res
   return {rest.substr(0, mark), tail};
 }
 
+std::string without_ending(const std::string& path) { return path.substr(0, path.rfind('.')); }
+
+bool is_megatron(const std::string& bin) { return detail::is_there(without_ending(bin) + ".idx"); }
+
 // How to write the source at a plain path; empty where nothing is there.
 std::string spec_for(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::path place(path);
   if (!std::filesystem::is_directory(place, ignored)) {
     if (path.ends_with(".npy")) return "npy:" + path;
+    if (path.ends_with(".bin") && is_megatron(path)) return "megatron:" + without_ending(path);
+    if (path.ends_with(".idx")) return "megatron:" + without_ending(path);
     if (path.ends_with(".bin")) return text("tokens:{}?dtype=u16&length=1024", path);
     if (path.find(".tar") != std::string::npos) return "webdataset:" + path;
     return {};
@@ -95,7 +106,9 @@ std::string spec_for(const std::string& path) {
         " An .npz is several arrays in one archive: save each with np.save and write "
         "`npy:A.npy,B.npy`.";
   } else if (!hint.empty()) {
-    hint = text(" Write `{}`.", hint);
+    const bool has_length = hint.ends_with("&length=1024");
+    hint = text(" Write `{}`{}.", hint,
+                has_length ? ", without `length` for samples of any length" : "");
   } else {
     hint =
         detail::is_there(spec) ? " Write KIND: before it, one of:" : " Write KIND:PATH, such as:";
@@ -129,9 +142,13 @@ std::vector<std::string> detail::source_kind_names() {
 
 std::string detail::source_examples() {
   std::string examples;
-  for (const Kind& kind : kinds)
+  std::string any_length;
+  for (const Kind& kind : kinds) {
     examples += text("{}{}", examples.empty() ? "" : ", ", kind.example);
-  return examples;
+    if (kind.any_length.empty()) continue;
+    any_length += text("{}{}", any_length.empty() ? "" : ", ", kind.any_length);
+  }
+  return text("{}; with samples of any length {}", examples, any_length);
 }
 
 std::unique_ptr<Source> open_source(std::string_view spec) {
@@ -154,6 +171,13 @@ std::unique_ptr<Source> open_source(std::string_view spec) {
           text("batchcast: `{}` is read by Python. `batchcast serve` and `batchcast ensure` take "
                "it, and bc.serve in a program; it can be opened by nothing else. Once it is "
                "served, `batchcast inspect STREAM` says what it consists of.",
+               spec));
+    }
+    if (detail::is_text(spec)) {
+      throw InvalidArgument(
+          text("batchcast: `{}` is text, and samples are tokens. `batchcast tokenize` makes a "
+               "corpus of it, which is read as `megatron:PREFIX`; `batchcast serve` does both with "
+               "--tokenizer.",
                spec));
     }
     refuse_kind(std::string(name), std::string(spec.substr(colon + 1)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
+#include "data/pixels/box_blur.hpp"
 #include "data/pixels/gaussian_blur.hpp"
 
 #include "data/stage/standard_stages.hpp"
@@ -33,13 +34,17 @@ struct KernelOf {
 
 /// [min, max], or one number for both.
 struct SigmaOf {
+  double low = 1e-3;
+  double high = 1000;
+
   [[nodiscard]] bool read(StageParameters& given, std::string_view key, Range& value) const {
-    constexpr Between bounds{1e-3, 1000};
+    const Between bounds{low, high};
     const auto numbers = given.numbers(key);
     if (!numbers || numbers->size() != 1) return bounds.read(given, key, value);
     const double sigma = numbers->front();
     if (!(sigma >= bounds.low && sigma <= bounds.high)) {
-      given.refuse(key, text("must be from 0.001 to 1000, not {}", text_of(sigma)));
+      given.refuse(
+          key, text("must be from {} to {}, not {}", text_of(low), text_of(high), text_of(sigma)));
     }
     value = {sigma, sigma};
     return true;
@@ -86,8 +91,36 @@ class GaussianBlurStage final : public TableStage<GaussianBlurStage, PixelStage>
   double p_ = 1;
 };
 
+class PilGaussianBlurStage final : public TableStage<PilGaussianBlurStage, PixelStage> {
+ public:
+  static constexpr std::string_view stage_name = "pil_gaussian_blur";
+  static void rows(auto& self, auto& table) {
+    table("radius", self.radius_, SigmaOf{0, pil_blur_radius_max});
+    table("p", self.p_, probability);
+  }
+  [[nodiscard]] bool is_random() const noexcept override {
+    return is_open(p_) || (p_ > 0 && radius_.low < radius_.high);
+  }
+  [[nodiscard]] std::size_t scratch_bytes(ImageSize size, std::int32_t channels) const override {
+    return pil_blur_scratch_bytes(size, channels);
+  }
+  void run(const ImageView& image, StageContext& context) const override {
+    if (!happens(p_, context)) return;
+    const double radius = draw_between(radius_, context.draws());
+    context.note("blur_radius", radius);
+    pil_gaussian_blur(image, radius, context.scratch());
+  }
+
+ private:
+  Range radius_{0.1, 2};  // as MoCo, DINO and DeiT III draw it
+  double p_ = 1;
+};
+
 }  // namespace
 
-void add_blur(StandardStages& stages) { stages.add<GaussianBlurStage>(); }
+void add_blur(StandardStages& stages) {
+  stages.add<GaussianBlurStage>();
+  stages.add<PilGaussianBlurStage>();
+}
 
 }  // namespace batchcast::inline v0_1::detail

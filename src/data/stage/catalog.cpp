@@ -10,9 +10,11 @@ namespace batchcast::inline v0_1 {
 const detail::StandardStages& detail::standard_stages() {
   static const StandardStages stages = [] {
     StandardStages made;
-    for (const auto add : {add_affine, add_blur, add_color, add_containers, add_crops, add_elastic,
-                           add_erasing, add_finish, add_geometry, add_noise, add_perspective,
-                           add_policies, add_scaling, add_tensors, add_tones}) {
+    for (const auto add :
+         {add_affine,   add_blur,       add_color,     add_containers,    add_crops,
+          add_elastic,  add_erasing,    add_finish,    add_geometry,      add_ids,
+          add_jpeg,     add_keep_ratio, add_letterbox, add_noise,         add_perspective,
+          add_policies, add_scaling,    add_tensors,   add_timm_policies, add_tones}) {
       add(made);
     }
     return made;

@@ -27,7 +27,9 @@ class RandomResizedCropStage final : public ResizingStage<RandomResizedCropStage
     return size_;
   }
   void place(Geometry& geometry, StageContext& context) const override {
-    geometry.crop(draw_crop_box(geometry.output(), range_, context.draws()));
+    const Box box = draw_crop_box(geometry.output(), range_, context.draws());
+    context.note_crop(box);
+    geometry.crop(box);
     resizing_.apply(geometry, size_);
   }
 
@@ -41,6 +43,9 @@ class CenterCropStage final : public TableStage<CenterCropStage, GeometryStage> 
   static constexpr std::string_view stage_name = "center_crop";
   static void rows(auto& self, auto& table) {
     table("size", self.size_, Sides(), {.missing = Sides::text});
+    // Recipes that are older than the parameter keep their identity.
+    table("padding_mode", self.mode_, Choice{padding_mode_names},
+          {.printed = self.mode_ != PaddingMode::constant});
   }
   [[nodiscard]] bool is_random() const noexcept override { return false; }
   [[nodiscard]] GeometryTraits traits() const noexcept override {
@@ -49,15 +54,16 @@ class CenterCropStage final : public TableStage<CenterCropStage, GeometryStage> 
   [[nodiscard]] std::optional<ImageSize> output(std::optional<ImageSize> /*in*/) const override {
     return size_;
   }
-  void place(Geometry& geometry, StageContext& /*context*/) const override {
+  void place(Geometry& geometry, StageContext& context) const override {
     const ImageSize in = geometry.output();
     const std::int32_t extra_x = std::max(size_.width - in.width, 0);
     const std::int32_t extra_y = std::max(size_.height - in.height, 0);
-    geometry.pad(extra_x / 2, extra_y / 2, (extra_x + 1) / 2, (extra_y + 1) / 2,
-                 PaddingMode::constant, 0);
+    geometry.pad(extra_x / 2, extra_y / 2, (extra_x + 1) / 2, (extra_y + 1) / 2, mode_, 0);
     const ImageSize padded = geometry.output();
-    geometry.crop({offset(padded.width, size_.width), offset(padded.height, size_.height),
-                   size_.width, size_.height});
+    const std::int32_t x = offset(padded.width, size_.width);
+    const std::int32_t y = offset(padded.height, size_.height);
+    context.note_crop({x - extra_x / 2, y - extra_y / 2, size_.width, size_.height});
+    geometry.crop({x, y, size_.width, size_.height});
   }
 
  private:
@@ -65,6 +71,7 @@ class CenterCropStage final : public TableStage<CenterCropStage, GeometryStage> 
     return static_cast<std::int32_t>(round_half_even((outer - inner) / 2.0));
   }
   ImageSize size_;
+  PaddingMode mode_ = PaddingMode::constant;
 };
 
 class RandomCropStage final : public TableStage<RandomCropStage, GeometryStage> {
@@ -102,8 +109,11 @@ class RandomCropStage final : public TableStage<RandomCropStage, GeometryStage> 
     const auto y =
         context.draws().below(static_cast<std::uint64_t>(outer.height - size_.height) + 1);
     const auto x = context.draws().below(static_cast<std::uint64_t>(outer.width - size_.width) + 1);
-    geometry.crop(
-        {static_cast<std::int32_t>(x), static_cast<std::int32_t>(y), size_.width, size_.height});
+    const Box box{static_cast<std::int32_t>(x), static_cast<std::int32_t>(y), size_.width,
+                  size_.height};
+    context.note_crop(
+        {box.x - by.left - missing.width, box.y - by.top - missing.height, box.width, box.height});
+    geometry.crop(box);
   }
 
  private:
@@ -153,6 +163,7 @@ class SeveralCropsStage : public TableStage<Self, GeometryStage> {
     const bool is_centre = place == places - 1;
     const std::int32_t x = is_centre ? half(right) : place % 2 == 0 ? 0 : right;
     const std::int32_t y = is_centre ? half(below) : place < 2 ? 0 : below;
+    context.note_crop({x, y, size_.width, size_.height});
     geometry.crop({x, y, size_.width, size_.height});
   }
 

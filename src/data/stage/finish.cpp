@@ -4,6 +4,9 @@
 
 #include <batchcast/core/text.hpp>
 
+#include <array>
+#include <string_view>
+
 namespace batchcast::inline v0_1 {
 namespace detail {
 namespace {
@@ -52,11 +55,16 @@ struct DecodeTable {
   std::optional<std::int32_t> bits;
 };
 
+constexpr std::array<std::string_view, 2> channel_order_names = {"rgb", "bgr"};
+
 struct ToTable {
   static constexpr std::string_view stage_name = "to";
   static void rows(auto& self, auto& table) {
     table("dtype", self.values.dtype, Choice{dtype_names});
     table("layout", self.values.layout, Choice{layout_names});
+    // Recipes that are older than the parameter keep their identity.
+    table("channel_order", self.values.bgr, Choice{channel_order_names},
+          {.printed = self.values.bgr});
   }
   void settle(StageParameters& /*given*/) {}
   [[nodiscard]] auto stage() const { return std::make_shared<ToStage>(values); }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/normal_draws.hpp"
-#include "data/stage/policy_space.hpp"
+#include "data/stage/policy_stage.hpp"
+#include "data/stage/share_draws.hpp"
 #include "data/stage/standard_stages.hpp"
-#include "data/stage/warp_options.hpp"
-
-#include <batchcast/core/error.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <vector>
 
 // Stages that draw which operations change an image, and how strongly.
 namespace batchcast::inline v0_1::detail {
@@ -22,12 +17,6 @@ constexpr std::array<Operation, 14> all_operations = {
     Operation::contrast,     Operation::sharpness, Operation::posterize,  Operation::solarize,
     Operation::autocontrast, Operation::equalize};
 
-constexpr std::array<Operation, 15> timm_operations = {
-    Operation::autocontrast, Operation::equalize,    Operation::invert,       Operation::rotate,
-    Operation::posterize,    Operation::solarize,    Operation::solarize_add, Operation::color,
-    Operation::contrast,     Operation::brightness,  Operation::sharpness,    Operation::shear_x,
-    Operation::shear_y,      Operation::translate_x, Operation::translate_y};
-
 // The last ones are those that the corruptions of the paper's test sets lack.
 constexpr std::array<Operation, 13> mix_operations = {
     Operation::shear_x,  Operation::shear_y,    Operation::translate_x, Operation::translate_y,
@@ -36,42 +25,7 @@ constexpr std::array<Operation, 13> mix_operations = {
     Operation::sharpness};
 constexpr std::size_t partial_mix_operations = 9;
 
-constexpr Whole operation_counts{0, 32};
 constexpr Whole bin_counts{2, 1000};
-
-class PolicyStage : public PixelStage {
- public:
-  [[nodiscard]] bool moves_pixels() const noexcept final { return true; }
-  [[nodiscard]] std::int32_t output_channels(std::int32_t channels) const override {
-    check_fill(name(), fill_, channels);
-    return channels;
-  }
-  [[nodiscard]] std::size_t scratch_bytes(ImageSize size, std::int32_t channels) const override {
-    return operation_scratch_bytes(size, channels);
-  }
-
- protected:
-  static void warp_rows(auto& self, auto& table) {
-    table("interpolation", self.interpolation_, Choice{warp_interpolation_names});
-    table("fill", self.fill_, LevelsOf());
-  }
-  [[nodiscard]] WarpOptions warps() const noexcept { return warp_options(interpolation_, fill_); }
-  /// Returns 0 for operations that have no strength.
-  static double draw_sign(Operation operation, std::optional<double> magnitude, Draws& draws) {
-    if (!magnitude) return 0;
-    return is_signed(operation) && draws.unit_f64() < 0.5 ? -*magnitude : *magnitude;
-  }
-  void apply(const ImageView& image, Operation operation, double magnitude,
-             std::span<std::byte> scratch, StageContext& context) const {
-    context.note("operation", name_of(operation));
-    context.note("magnitude", magnitude);
-    apply_operation(image, operation, magnitude, warps(), scratch);
-  }
-
-  // For pixels between pixels, and beyond the edge, where an operation moves them.
-  Interpolation interpolation_ = Interpolation::nearest;
-  std::vector<std::uint8_t> fill_ = {0};
-};
 
 class RandAugmentStage final : public TableStage<RandAugmentStage, PolicyStage> {
  public:
@@ -102,42 +56,6 @@ class RandAugmentStage final : public TableStage<RandAugmentStage, PolicyStage> 
   int num_ops_ = 2;
   int magnitude_ = 9;
   int bins_ = 31;
-};
-
-/// timm's RandAugment of increasing strength, such as rand-m9-mstd0.5-inc1.
-class TimmRandAugmentStage final : public TableStage<TimmRandAugmentStage, PolicyStage> {
- public:
-  TimmRandAugmentStage() { interpolation_ = Interpolation::bicubic; }
-  static constexpr std::string_view stage_name = "timm_rand_augment";
-  static void rows(auto& self, auto& table) {
-    table("num_ops", self.num_ops_, operation_counts);
-    table("magnitude", self.magnitude_, Number{0, 10});
-    table("magnitude_std", self.magnitude_std_, Number{0, 10});
-    table("p", self.p_, probability);
-    warp_rows(self, table);
-  }
-  [[nodiscard]] bool is_random() const noexcept override { return num_ops_ > 0; }
-  void run(const ImageView& image, StageContext& context) const override {
-    constexpr double most = 10;
-    Draws& draws = context.draws();
-    NormalDraws normal(draws);
-    for (int i = 0; i < num_ops_; ++i) {
-      TimmOperation drawn{timm_operations[draws.below(timm_operations.size())]};
-      if (!(draws.unit_f64() < p_)) continue;
-      const double deviation = magnitude_std_ * static_cast<double>(normal.next());
-      drawn.level = std::clamp(magnitude_ + deviation, 0.0, most);
-      drawn.negates = is_signed(drawn.operation) && draws.unit_f64() < 0.5;
-      context.note("operation", name_of(drawn.operation));
-      context.note("magnitude", drawn.negates ? -drawn.level : drawn.level);
-      apply_timm_operation(image, drawn, warps(), context.scratch());
-    }
-  }
-
- private:
-  int num_ops_ = 2;
-  double magnitude_ = 9;
-  double magnitude_std_ = 0.5;
-  double p_ = 0.5;  // of each operation
 };
 
 class TrivialAugmentStage final : public TableStage<TrivialAugmentStage, PolicyStage> {
@@ -184,37 +102,6 @@ class AutoAugmentStage final : public TableStage<AutoAugmentStage, PolicyStage> 
  private:
   AutoAugmentPolicy policy_ = AutoAugmentPolicy::imagenet;
 };
-
-/// A number of the gamma distribution of that shape, after Marsaglia and Tsang (2000).
-double draw_gamma(double shape, Draws& draws, NormalDraws& normal) noexcept {
-  const auto positive = [&draws] { return 1 - draws.unit_f64(); };
-  // Below 1 it is a power of a uniform number times a draw for one more.
-  const double raised = shape < 1 ? shape + 1 : shape;
-  const double d = raised - 1.0 / 3.0;
-  const double c = 1 / std::sqrt(9 * d);
-  while (true) {
-    const double x = static_cast<double>(normal.next());
-    const double root = 1 + c * x;
-    const double logarithm = portable_log(positive());
-    if (root <= 0) continue;
-    const double v = root * root * root;
-    if (!(logarithm < 0.5 * x * x + d - d * v + d * portable_log(v))) continue;
-    if (shape >= 1) return d * v;
-    return d * v * portable_exp(std::max(portable_log(positive()) / shape, -700.0));
-  }
-}
-
-/// Shares that add up to 1.
-template <std::size_t max>
-std::array<float, max> draw_shares(std::size_t count, double alpha, Draws& draws) noexcept {
-  NormalDraws normal(draws);
-  std::array<double, max> gammas{};
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += gammas[i] = draw_gamma(alpha, draws, normal);
-  std::array<float, max> shares{};
-  for (std::size_t i = 0; i < count; ++i) shares[i] = static_cast<float>(gammas[i] / sum);
-  return shares;
-}
 
 class AugMixStage final : public TableStage<AugMixStage, PolicyStage> {
  public:
@@ -291,7 +178,6 @@ class AugMixStage final : public TableStage<AugMixStage, PolicyStage> {
 
 void add_policies(StandardStages& stages) {
   stages.add<RandAugmentStage>();
-  stages.add<TimmRandAugmentStage>();
   stages.add<TrivialAugmentStage>();
   stages.add<AutoAugmentStage>();
   stages.add<AugMixStage>();

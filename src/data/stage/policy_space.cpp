@@ -169,6 +169,8 @@ std::optional<double> magnitude_of(const PolicySpace& space, Operation operation
     case Operation::equalize:
     case Operation::invert:
     case Operation::solarize_add:
+    case Operation::desaturate:
+    case Operation::gaussian_blur:
       break;
   }
   return std::nullopt;
@@ -208,47 +210,6 @@ void apply_operation(const ImageView& image, Operation operation, double magnitu
       return invert(image);
     default:
       return;
-  }
-}
-
-void apply_timm_operation(const ImageView& image, const TimmOperation& what,
-                          const WarpOptions& options, std::span<std::byte> scratch) noexcept {
-  const double share = what.level / 10;
-  const double sign = what.negates ? -1 : 1;
-  const auto whole = [share](int most) { return static_cast<int>(share * most); };
-  const auto by = [&](double magnitude) {
-    apply_operation(image, what.operation, magnitude, options, scratch);
-  };
-  const auto moved = [&](const AffineMatrix& matrix) {
-    ImageView before = image;
-    before.data = reinterpret_cast<std::uint8_t*>(scratch.data());
-    std::memcpy(before.data, image.data, image.byte_count());
-    warp_affine(before, image, matrix, options);
-  };
-  switch (what.operation) {
-    case Operation::shear_x:
-      return moved({1, sign * (share * 0.3), 0, 0, 1, 0});
-    case Operation::shear_y:
-      return moved({1, 0, 0, sign * (share * 0.3), 1, 0});
-    case Operation::translate_x:
-      return moved({1, 0, sign * (share * 0.45) * image.size.width, 0, 1, 0});
-    case Operation::translate_y:
-      return moved({1, 0, 0, 0, 1, sign * (share * 0.45) * image.size.height});
-    case Operation::rotate:
-      return by(sign * (share * 30));
-    case Operation::brightness:
-    case Operation::color:
-    case Operation::contrast:
-    case Operation::sharpness:
-      return by(std::max(sign * (share * 0.9), -0.9));
-    case Operation::posterize:
-      return posterize(image, 4 - whole(4));
-    case Operation::solarize:
-      return solarize(image, 256 - std::min(whole(256), 256));
-    case Operation::solarize_add:
-      return solarize_add(image, std::min(whole(110), 128));
-    default:
-      return by(0);
   }
 }
 

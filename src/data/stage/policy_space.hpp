@@ -31,12 +31,14 @@ enum class Operation : std::uint8_t {
   equalize,
   invert,
   solarize_add,
+  desaturate,
+  gaussian_blur,
 };
 
-inline constexpr std::array<std::string_view, 16> operation_names = {
-    "identity",     "shear_x",  "shear_y",  "translate_x", "translate_y", "rotate",
-    "brightness",   "color",    "contrast", "sharpness",   "posterize",   "solarize",
-    "autocontrast", "equalize", "invert",   "solarize_add"};
+inline constexpr std::array<std::string_view, 18> operation_names = {
+    "identity",     "shear_x",  "shear_y",  "translate_x",  "translate_y", "rotate",
+    "brightness",   "color",    "contrast", "sharpness",    "posterize",   "solarize",
+    "autocontrast", "equalize", "invert",   "solarize_add", "desaturate",  "gaussian_blur"};
 
 [[nodiscard]] constexpr std::string_view name_of(Operation operation) noexcept {
   return operation_names[static_cast<std::size_t>(operation)];
@@ -73,16 +75,6 @@ inline constexpr PolicySpace aug_mix_space{0.3F, 30, 0.9F, 1.0 / 3.0, true, 4, 4
 /// Works in place. `scratch` is aligned, of at least operation_scratch_bytes().
 void apply_operation(const ImageView& image, Operation operation, double magnitude,
                      const WarpOptions& options, std::span<std::byte> scratch) noexcept;
-
-/// An operation of timm's policies of increasing strength, at a level from 0 to 10, either way.
-struct TimmOperation {
-  Operation operation = Operation::identity;
-  double level = 0;
-  bool negates = false;  ///< of what is_signed()
-};
-/// As apply_operation().
-void apply_timm_operation(const ImageView& image, const TimmOperation& what,
-                          const WarpOptions& options, std::span<std::byte> scratch) noexcept;
 
 struct AutoAugmentStep {
   Operation operation;

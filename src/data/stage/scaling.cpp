@@ -40,12 +40,19 @@ class RandomResizeStage final : public ResizingStage<RandomResizeStage> {
     Resizing::rows(self.resizing_, table);
   }
   [[nodiscard]] bool is_random() const noexcept override { return max_size_ > min_size_ + 1; }
+  [[nodiscard]] std::vector<ImageSize> extremes(ImageSize in) const override {
+    return {size_for(in, min_size_), size_for(in, max_size_ - 1)};
+  }
   void place(Geometry& geometry, StageContext& context) const override {
     const auto lengths = static_cast<std::uint64_t>(max_size_ - min_size_);
     const std::int64_t shorter =
         min_size_ + static_cast<std::int64_t>(context.draws().below(lengths));
     context.note("short_side", static_cast<double>(shorter));
-    const ImageSize in = geometry.output();
+    resizing_.apply(geometry, size_for(geometry.output(), shorter));
+  }
+
+ private:
+  static ImageSize size_for(ImageSize in, std::int64_t shorter) {
     const auto [low, high] = std::minmax(in.width, in.height);
     const std::int64_t longer = shorter * high / low;
     if (longer > side_max) {
@@ -56,11 +63,9 @@ class RandomResizeStage final : public ResizingStage<RandomResizeStage> {
     }
     const auto narrow = static_cast<std::int32_t>(shorter);
     const auto wide = static_cast<std::int32_t>(longer);
-    resizing_.apply(geometry,
-                    in.width <= in.height ? ImageSize{narrow, wide} : ImageSize{wide, narrow});
+    return in.width <= in.height ? ImageSize{narrow, wide} : ImageSize{wide, narrow};
   }
 
- private:
   std::int64_t min_size_ = 0;
   std::int64_t max_size_ = 0;
 };
@@ -83,16 +88,29 @@ class RandomShortSideStage final : public ResizingStage<RandomShortSideStage> {
   void place(Geometry& geometry, StageContext& context) const override {
     if (!happens(p_, context)) return;
     const ImageSize in = geometry.output();
-    const auto side = static_cast<double>(sides_[context.draws().below(sides_.size())]);
-    context.note("short_side", side);
-    double factor = side / std::min(in.width, in.height);
-    if (max_size_) {
-      factor = std::min(factor, static_cast<double>(*max_size_) / std::max(in.width, in.height));
-    }
-    resizing_.apply(geometry, scaled(in, factor, name()));
+    const std::int64_t side = sides_[context.draws().below(sides_.size())];
+    context.note("short_side", static_cast<double>(side));
+    resizing_.apply(geometry, size_for(in, side));
+  }
+  [[nodiscard]] std::vector<ImageSize> extremes(ImageSize in) const override {
+    std::vector<ImageSize> sizes;
+    if (p_ < 1) sizes.push_back(in);
+    if (p_ == 0) return sizes;
+    const auto [least, most] = std::minmax_element(sides_.begin(), sides_.end());
+    sizes.push_back(size_for(in, *least));
+    sizes.push_back(size_for(in, *most));
+    return sizes;
   }
 
  private:
+  [[nodiscard]] ImageSize size_for(ImageSize in, std::int64_t side) const {
+    double factor = static_cast<double>(side) / std::min(in.width, in.height);
+    if (max_size_) {
+      factor = std::min(factor, static_cast<double>(*max_size_) / std::max(in.width, in.height));
+    }
+    return scaled(in, factor, name());
+  }
+
   static constexpr const char* sides_text = "the shorter side, or a list of some to draw from";
   std::vector<std::int64_t> sides_;
   std::optional<std::int64_t> max_size_;
@@ -116,14 +134,26 @@ class ScaleJitterStage final : public ResizingStage<ScaleJitterStage> {
     const ImageSize in = geometry.output();
     const double scale = draw_between(range_, context.draws());
     context.note("jitter_scale", scale);
+    resizing_.apply(geometry, size_for(in, scale));
+  }
+  [[nodiscard]] std::vector<ImageSize> extremes(ImageSize in) const override {
+    std::vector<ImageSize> sizes;
+    if (p_ < 1) sizes.push_back(in);
+    if (p_ == 0) return sizes;
+    sizes.push_back(size_for(in, range_.low));
+    sizes.push_back(size_for(in, range_.high));
+    return sizes;
+  }
+
+ private:
+  [[nodiscard]] ImageSize size_for(ImageSize in, double scale) const {
     // torchvision's formula, which divides the target's width by the image's height.
     const double fit = std::min(static_cast<double>(target_.width) / in.height,
                                 static_cast<double>(target_.height) / in.width);
     const float factor = static_cast<float>(fit) * static_cast<float>(scale);
-    resizing_.apply(geometry, scaled(in, factor, name()));
+    return scaled(in, factor, name());
   }
 
- private:
   ImageSize target_;
   Range range_{0.1, 2};
   double p_ = 1;
@@ -148,9 +178,10 @@ class ResizedCropStage final : public ResizingStage<ResizedCropStage> {
     if (in && !fits(*in)) throw InvalidArgument(why_not(*in));
     return size_;
   }
-  void place(Geometry& geometry, StageContext& /*context*/) const override {
+  void place(Geometry& geometry, StageContext& context) const override {
     const ImageSize in = geometry.output();
     if (!fits(in)) throw BadSample(why_not(in));
+    context.note_crop(box_);
     geometry.crop(box_);
     resizing_.apply(geometry, size_);
   }

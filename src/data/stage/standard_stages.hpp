@@ -16,11 +16,16 @@ void add_elastic(StandardStages& stages);
 void add_erasing(StandardStages& stages);
 void add_finish(StandardStages& stages);
 void add_geometry(StandardStages& stages);
+void add_ids(StandardStages& stages);
+void add_jpeg(StandardStages& stages);
+void add_keep_ratio(StandardStages& stages);
+void add_letterbox(StandardStages& stages);
 void add_noise(StandardStages& stages);
 void add_perspective(StandardStages& stages);
 void add_policies(StandardStages& stages);
 void add_scaling(StandardStages& stages);
 void add_tensors(StandardStages& stages);
+void add_timm_policies(StandardStages& stages);
 void add_tones(StandardStages& stages);
 
 [[nodiscard]] const StandardStages& standard_stages();

@@ -121,9 +121,51 @@ class ReshapeStage final : public TableStage<ReshapeStage, TensorStage> {
   std::vector<std::int64_t> shape_;
 };
 
+/// One number for each class: 1 where the class is among the ids, else 0.
+class MultiHotStage final : public TableStage<MultiHotStage, TensorStage> {
+ public:
+  static constexpr std::string_view stage_name = "multi_hot";
+  static void rows(auto& self, auto& table) {
+    table("classes", self.classes_, Whole{1, classes_max}, {.missing = "how many there are"});
+  }
+  [[nodiscard]] bool is_random() const noexcept override { return false; }
+  [[nodiscard]] TensorSpec output(const TensorSpec& in) const override {
+    const bool is_list = in.dtype == DType::u8 && in.shape == std::vector<std::int64_t>{-1};
+    if (!is_list && in.dtype != DType::i64) {
+      throw InvalidArgument(
+          text("multi_hot takes ids as i64, such as those of from = \"json:/labels\", not {}. Put "
+               "{ stage = \"to\", dtype = \"i64\" } before it.",
+               name_of(in.dtype)));
+    }
+    return {DType::f32, {classes_}};
+  }
+  void run(std::span<const std::byte> in, std::span<std::byte> out,
+           StageContext& /*context*/) const override {
+    if (in.size() % sizeof(std::int64_t) != 0) {
+      throw BadSample("multi_hot takes ids, and its part is other bytes");
+    }
+    std::memset(out.data(), 0, out.size());
+    for (std::size_t at = 0; at < in.size(); at += sizeof(std::int64_t)) {
+      std::int64_t id = 0;
+      std::memcpy(&id, in.data() + at, sizeof id);
+      if (id < 0 || id >= classes_) {
+        throw BadSample(text("it has the class {}, and multi_hot has classes = {}", id, classes_));
+      }
+      const float is_there = 1;
+      std::memcpy(out.data() + static_cast<std::size_t>(id) * sizeof is_there, &is_there,
+                  sizeof is_there);
+    }
+  }
+
+ private:
+  static constexpr std::int64_t classes_max = std::int64_t{1} << 24;
+  std::int64_t classes_ = 0;
+};
+
 }  // namespace
 
 void add_tensors(StandardStages& stages) {
+  stages.add<MultiHotStage>();
   stages.add<SliceStage>();
   stages.add<ReshapeStage>();
 }

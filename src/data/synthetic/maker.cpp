@@ -57,6 +57,13 @@ SyntheticMaker::SyntheticMaker(SyntheticRecipe recipe)
               .seed = recipe_.seed,
               .mode = recipe_.order}) {}
 
+bool SyntheticMaker::know_ids(std::uint64_t epoch, std::uint64_t index,
+                              std::span<std::uint64_t> ids) const {
+  const EpochOrder order = order_.epoch(epoch);
+  for (std::uint64_t& id : ids) id = order.index_at(index++);
+  return true;
+}
+
 std::unique_ptr<SampleWorker> SyntheticMaker::worker() const {
   return std::make_unique<SyntheticWorker>(recipe_, order_);
 }

@@ -241,6 +241,26 @@ void WebdatasetIndexer::drop_partial() {
   index_.key_ends.resize(kept);
 }
 
+// `2019.jpg` and `2020.jpg` are probably parts of names.
+std::string WebdatasetIndexer::about_dots() const {
+  const auto kind_of = [](std::string_view extension) {
+    const std::size_t dot = extension.rfind('.');
+    return dot == std::string_view::npos ? std::string_view() : extension.substr(dot);
+  };
+  for (auto first = extensions_.begin(); first != extensions_.end(); ++first) {
+    const std::string_view kind = kind_of(*first);
+    if (kind.empty()) continue;
+    const auto second = std::find_if(first + 1, extensions_.end(),
+                                     [&](const std::string& one) { return kind_of(one) == kind; });
+    if (second == extensions_.end()) continue;
+    return text(
+        ". What follows the first dot of a name is its extension, such as `{}` and `{}`: "
+        "are there dots in the samples' names? Pack them without",
+        *first, *second);
+  }
+  return {};
+}
+
 void WebdatasetIndexer::remark_on_members() {
   if (joined_.count > 0) {
     index_.remarks.push_back(
@@ -274,10 +294,18 @@ WebdatasetIndex WebdatasetIndexer::finish(const Options& options) {
   const Partial partial = sort_into_parts();
   if (partial.count > 0) {
     const std::string remark = first_partial(partial);
-    if (!options.skip_partial) refuse(text("{}. `?partial=skip` leaves them out", remark));
+    if (!options.skip_partial) {
+      refuse(text("{}. `?partial=skip` leaves them out{}", remark, about_dots()));
+    }
     if (partial.count == index_.size()) refuse(text("{}. None is left", remark));
     index_.remarks.push_back(text("left out: {}", remark));
     drop_partial();
+  }
+  // More extensions with a dot than samples: they are names.
+  if (const std::string hint = about_dots(); !hint.empty() && extensions_.size() > index_.size()) {
+    index_.remarks.push_back(text("{} sample{} {} extensions{}", index_.size(),
+                                  index_.size() == 1 ? " has" : "s have", extensions_.size(),
+                                  hint));
   }
   remark_on_members();
   index_.shard_begins.push_back(index_.size());

@@ -76,6 +76,8 @@ class WebdatasetIndexer final : public TarVisitor {
   void join_samples();
   void note_extension_sets();
   void remark_on_members();
+  /// A hint at dots in keys; empty where no two extensions look like that.
+  [[nodiscard]] std::string about_dots() const;
   [[nodiscard]] Partial sort_into_parts();
   [[nodiscard]] std::string first_partial(const Partial& partial) const;
   void drop_partial();

@@ -9,11 +9,14 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <system_error>
 
 #include "data/fingerprint_builder.hpp"
 #include "data/reason.hpp"
 #include "data/source/class_labels.hpp"
+#include "data/source/file_key.hpp"
 #include "data/source/npy/npy_header.hpp"
 #include "data/source/source_kinds.hpp"
 #include "data/tensor_part.hpp"
@@ -105,6 +108,30 @@ class Webdataset final : public Source {
   }
   void read_part(std::uint64_t sample_id, std::size_t part, SampleParts& out) const override {
     read_parts(sample_id, {part, part + 1}, out);
+  }
+  // Runs of parts, each in one read.
+  void read_wanted(std::uint64_t sample_id, std::span<const std::uint8_t> wanted,
+                   SampleParts& out) const override {
+    for (std::size_t part = 0; part < wanted.size(); ++part) {
+      const std::size_t begin = part;
+      while (part < wanted.size() && wanted[part] != 0) ++part;
+      if (part > begin) read_parts(sample_id, {begin, part}, out);
+    }
+  }
+  // What was unpacked is no file that could be found again.
+  [[nodiscard]] std::optional<PartKey> key_of(std::uint64_t sample_id,
+                                              std::size_t part) const noexcept override {
+    const std::size_t shard = index_.shard_of(sample_id);
+    if (is_unpacked_[shard]) return std::nullopt;
+    try {
+      const ShardFiles::Lease file = files_.acquire(shard);
+      struct stat status = {};
+      if (::fstat(file.get(), &status) != 0) return std::nullopt;
+      const MemberPlace& place = index_.places(sample_id)[part];
+      return key_of_file(status, place.offset, place.byte_count);
+    } catch (const std::exception&) {
+      return std::nullopt;  // `read` says why
+    }
   }
 
  private:

@@ -51,7 +51,7 @@ Mirror::Mirror(const Parts& parts)
 
 std::uint64_t Mirror::oldest() const noexcept {
   const BoardView& board = board_;
-  return oldest_held(ordered::load_claimed(board.progress()), board.head().capacity,
+  return oldest_held(ordered::load_kept_from(board.progress()),
                      ordered::get_acquire(board.progress().valid_from));
 }
 

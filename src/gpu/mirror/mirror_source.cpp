@@ -42,7 +42,7 @@ MirrorSource::Polled MirrorSource::poll(std::uint64_t samples_max) noexcept {
 
 void MirrorSource::take(std::uint64_t samples) {
   static_cast<void>(leases_.add(position(), position() + samples));
-  cursor_.take(samples, samples);
+  cursor_.take(samples, {position() + samples, 0});
 }
 
 void MirrorSource::give_back_oldest() noexcept { leases_.give_back(oldest_lease_++); }

@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING
 
 from . import _command, _consumer, errors
 from ._consumer import Batch, Consumer, Field, Start, check_same_samples
 from ._consumer import version as __version__
-from ._values import ConsumerStats, FieldSpec, Group
+from ._values import ConsumerStats, FieldSpec, Group, Padded, PaddedImages, Ragged
 from .errors import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ __all__ = [
     "Field",
     "FieldSpec",
     "Group",
+    "Padded",
+    "PaddedImages",
+    "Ragged",
     "Start",
     "__version__",
     "check_same_samples",
@@ -63,3 +67,5 @@ def __dir__() -> list[str]:
 
 if (_path := _command.path()) is not None:
     _consumer._note_command(_path)
+if sys.executable:  # an embedded interpreter may have none
+    _consumer._note_python(sys.executable)

@@ -25,6 +25,8 @@ def _is_handed_on(words: list[str]) -> bool:
     """Whether the command has left these words to Python: `serve`, a source, `--name=value`s."""
     if len(words) < 3 or words[0] != "serve" or "--help" in words:
         return False
+    if any(word.startswith("--tokenizer") for word in words):  # the command makes a corpus first
+        return False
     is_of_python = words[1].startswith(("python:", "huggingface:", "parquet:"))
     return is_of_python and all(word.startswith("--") for word in words[2:])
 

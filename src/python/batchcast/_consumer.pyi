@@ -12,6 +12,8 @@ version: str = '0.1.0'
 
 def _note_command(path: str) -> None: ...
 
+def _note_python(path: str) -> None: ...
+
 class Start:
     """
     What `batchcast serve` is started with where no producer serves the stream.
@@ -22,7 +24,7 @@ class Start:
 
     source: The dataset, as on the command line.
     recipe: A preset's name or the path of a TOML file; without, each part is a field, unchanged.
-    seed: Seed of the order and of all draws.
+    seed: Seed of the order and of all draws; 0 by default.
 
     The process: a stream that is already served keeps its own
 
@@ -35,7 +37,7 @@ class Start:
     command: The file to run, instead of the package's own.
     """
 
-    def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int = 0, memory: int | str = "256MiB", epochs: int = 0, wait_for: int = 0, idle_exit: float | None = 30.0, arguments: Sequence[str] = (), command: str | os.PathLike[str] | None = None) -> None: ...
+    def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, memory: int | str = "256MiB", epochs: int = 0, wait_for: int = 0, idle_exit: float | None = 30.0, arguments: Sequence[str] = (), command: str | os.PathLike[str] | None = None) -> None: ...
 
     @property
     def source(self) -> str: ...
@@ -44,7 +46,7 @@ class Start:
     def recipe(self) -> str: ...
 
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int | None: ...
 
     @property
     def memory(self) -> int:
@@ -90,7 +92,7 @@ class Field:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of samples, then the shape of one."""
+        """The number of samples, or of rows on an axis, then the shape of one."""
 
     def __len__(self) -> int: ...
 
@@ -123,7 +125,8 @@ class Batch:
     The arrays show the stream's memory, without a copy, and are read-only unless the batch is
     `writable`. The samples stay until the batch and every array, tensor and field made of it are
     gone, in any order, also after the consumer. Until then the producer cannot overwrite them.
-    A field on a GPU is a Field, for torch.from_dlpack and CuPy.
+    A field on a GPU is a Field, for torch.from_dlpack and CuPy. A field on an axis is a Ragged:
+    the rows of all samples, and the offsets at which each sample's begin.
     """
 
     def __getitem__(self, name: str, /) -> Any: ...
@@ -145,11 +148,17 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """Number of samples."""
+        """Number of samples; with a window, of runs."""
 
     @property
     def position(self) -> int:
         """Position of its first sample in the stream."""
+
+    @property
+    def row(self) -> int:
+        """
+        With a window: the row of the sample at `position` that it begins with.
+        """
 
     @property
     def epoch(self) -> int:
@@ -158,7 +167,8 @@ class Batch:
     @property
     def padding(self) -> int:
         """
-        With tail="pad": how many of its samples, the last ones, repeat others.
+        With tail="pad": how many of its samples, the last ones, repeat others. With a window,
+        rows.
         """
 
     @property
@@ -184,6 +194,13 @@ class Batch:
 
     def field(self, name: str) -> Field:
         """The field of that name, for DLPack; `sample_id` is one as well."""
+
+    def offsets(self, name: str | None = None) -> numpy.typing.NDArray[numpy.int64]:
+        """
+        Of a field on an axis: sample i has the rows from offsets[i] to offsets[i + 1]. With a
+        window, without a name: the same of its rows, run after run, without the extra ones. A
+        copy.
+        """
 
     def use(self, stream: int) -> None:
         """
@@ -260,6 +277,14 @@ class Consumer:
 
     stream: Name of the stream.
     batch_size: Samples of a batch, at most the ring's capacity.
+    budget: Of a stream with axes: as many whole samples as have no more rows than this, such as
+        tokens=16384; `batch_size` is then the most samples, if it is given.
+    oversize: What becomes of a sample beyond the `budget`: `error`; `alone`, a batch by itself;
+        `truncate`, its first rows alone; `drop`, it is left out.
+    window: Of a stream with axes: batches of a number of runs of consecutive rows, cut through
+        samples, such as tokens=2048x8; they have the fields of that axis alone.
+    extra: With a `window`: rows that each run shows besides, which are the first of the next; with
+        1, inputs and targets are views of one batch.
     name: Name in lists of consumers; by default that of the script or program, of a rank its
         group's.
 
@@ -269,6 +294,7 @@ class Consumer:
     join: Where to begin: `rewind`, at this epoch's start if the ring has it, else at the next's;
         `next_epoch`; `now`, within an epoch; `at`, the position `cursor`.
     cursor: Position to begin at, with `join` at.
+    cursor_row: With `join` at and a `window`: the row inside the sample at `cursor`.
     between_epochs: `hold`: the producer waits between two loops as well; `let_go`: only inside a
         loop.
     tail: What becomes of the samples at an epoch's end that fill no batch: `keep` gives a short
@@ -290,6 +316,10 @@ class Consumer:
     on_miss: What `pace` free does when samples are missed.
     connect_timeout: Seconds to wait for the stream to come up; None: without limit.
     spin_us: Microseconds to look for samples before sleeping, at most.
+    on_producer_gone: When the producer dies in a stream that can be made again: `wait` for the next
+        one, and go on with the next sample; `error`.
+    gone_timeout: Seconds to wait for the next producer; by default 300 with `start`, else 30; None:
+        without limit.
 
     Surroundings
 
@@ -302,7 +332,7 @@ class Consumer:
     start: A batchcast.Start: what to serve where no producer serves the stream.
     """
 
-    def __init__(self, stream: str, batch_size: int = 64, *, name: str | None = None, pace: Literal["lockstep", "free"] = "lockstep", join: Literal["rewind", "next_epoch", "now", "at"] = "rewind", cursor: int = 0, between_epochs: Literal["hold", "let_go"] = "hold", tail: Literal["keep", "drop", "pad"] = "keep", group: str | tuple[str, int, int] | None = None, access: Literal["shared", "private"] = "shared", placement: str = "host", pin: bool = False, pin_device: int = 0, on_miss: Literal["skip", "error"] = "skip", connect_timeout: float | None = 30.0, spin_us: int = 50, directory: str | os.PathLike[str] | None = None, allow_uids: Sequence[int] = (), observes: bool = False, explain_faults: bool = True, log: Callable[[str, str], object] | None = None, start: Start | None = None) -> None: ...
+    def __init__(self, stream: str, batch_size: int = 64, *, budget: str | tuple[str, int] | None = None, oversize: Literal["error", "alone", "truncate", "drop"] = "error", window: str | tuple[str, int, int] | None = None, extra: int = 0, name: str | None = None, pace: Literal["lockstep", "free"] = "lockstep", join: Literal["rewind", "next_epoch", "now", "at"] = "rewind", cursor: int = 0, cursor_row: int = 0, between_epochs: Literal["hold", "let_go"] = "hold", tail: Literal["keep", "drop", "pad"] = "keep", group: str | tuple[str, int, int] | None = None, access: Literal["shared", "private"] = "shared", placement: str = "host", pin: bool = False, pin_device: int = 0, on_miss: Literal["skip", "error"] = "skip", connect_timeout: float | None = 30.0, spin_us: int = 50, on_producer_gone: Literal["wait", "error"] = "wait", gone_timeout: float | None = None, directory: str | os.PathLike[str] | None = None, allow_uids: Sequence[int] = (), observes: bool = False, explain_faults: bool = True, log: Callable[[str, str], object] | None = None, start: Start | None = None) -> None: ...
 
     def next(self, timeout: float | None = None) -> Batch | None:
         """
@@ -331,6 +361,12 @@ class Consumer:
     def has_next_epoch(self) -> bool:
         """Whether another epoch follows; waits until that is known."""
 
+    def batches_of_epoch(self) -> int | None:
+        """
+        How many batches the whole epoch has that the next batch belongs to; of a rank, its
+        batches. None where the producer does not know: with a budget or a window, lengths.
+        """
+
     def newest(self, samples_max: int) -> Batch | None:
         """
         A copy of the newest samples that the ring holds, at most `samples_max`; None while
@@ -340,7 +376,7 @@ class Consumer:
     def leave_epoch(self) -> None:
         """Skips what is left of the current epoch."""
 
-    def _move_to(self, cursor: int) -> bool:
+    def _move_to(self, cursor: int, row: int = 0) -> bool:
         """
         Moves to another position without leaving the stream. False, and it stays, where only a
         consumer that attaches again may have it. Raises Refused, StreamFinished: it stays, too.
@@ -372,7 +408,7 @@ class Consumer:
     def checkpoint(self) -> dict[str, int | str]:
         """
         Where it is, as plain values to store beside the model: to go on there, pass `cursor`
-        with join="at". See check_same_samples.
+        and `cursor_row` with join="at". See check_same_samples.
         """
 
     def __repr__(self) -> str: ...
@@ -383,6 +419,33 @@ class Consumer:
 
     @batch_size.setter
     def batch_size(self, size: int, /) -> None: ...
+
+    @property
+    def budget(self) -> tuple[str, int] | None:
+        """
+        The axis and the rows that a batch has at most; None without. Can be set, for the next
+        batches.
+        """
+
+    @budget.setter
+    def budget(self, budget: tuple[str, int] | str | None, /) -> None: ...
+
+    @property
+    def window(self) -> tuple[str, int, int] | None:
+        """
+        The axis, the rows of a run and the runs of a batch; None without. Can be set, for the
+        next batches, which begin where the last one ended.
+        """
+
+    @window.setter
+    def window(self, window: tuple[str, int, int] | str | None, /) -> None: ...
+
+    @property
+    def cursor_row(self) -> int:
+        """
+        With a window: inside the sample at `cursor`, the row after the last one
+        delivered.
+        """
 
     @property
     def cursor(self) -> int:
@@ -439,7 +502,10 @@ class Consumer:
 
     @property
     def schema(self) -> tuple[batchcast.FieldSpec, ...]:
-        """The stream's fields in order: name, dtype and shape of one sample."""
+        """
+        The stream's fields in order: name, dtype and shape of one sample. The shape of a field
+        on an axis begins with the axis's name.
+        """
 
     @property
     def recipe(self) -> dict[str, Any]:

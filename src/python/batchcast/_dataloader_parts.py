@@ -8,6 +8,8 @@ and here the producer does that.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._epochs import samples_of_epoch, samples_of_rank
@@ -93,7 +95,36 @@ class StreamSampler(_Part):
     def __len__(self) -> int:
         """Samples in all batches of an epoch, padding included. Raises TypeError where the
         stream's producer does not know."""
-        return samples_of_rank(self._loader.consumer, self._loader.batch_size, self._loader._tail)
+        loader = self._loader
+        if loader._sized_by is None:
+            raise TypeError(
+                "the samples that a rank gets with a budget or a window are not known beforehand: they depend on"
+                " the lengths of samples"
+            )
+        return samples_of_rank(loader.consumer, loader._sized_by, loader._tail)
 
     def set_epoch(self, epoch: int) -> None:
         """Does nothing, as `Loader.set_epoch`: it is for loops that call it."""
+
+
+def warn_of_second_batching(stream: str) -> bool:
+    """Warns where the caller's caller is a DataLoader that makes batches of the loader's batches.
+    Returns whether it did. Only the frame of torch's fetcher says so: torch calls nothing else."""
+    frame = sys._getframe(2)
+    fetcher = frame.f_locals.get("self")
+    is_torch = str(frame.f_globals.get("__name__")).startswith("torch.utils.data.")
+    if not is_torch or not getattr(fetcher, "auto_collation", False):
+        return False
+    level = 4  # of the line that goes through the DataLoader
+    outer = frame.f_back
+    while outer is not None and str(outer.f_globals.get("__name__")).startswith("torch."):
+        level += 1
+        outer = outer.f_back
+    warnings.warn(
+        f"batchcast: a DataLoader makes batches of the batches of stream `{stream}`, so that its"
+        f" tensors have one dimension more. No DataLoader is needed: `for batch in loader` gives"
+        f" the batches. Where a framework wants one, write DataLoader(loader, batch_size=None).",
+        RuntimeWarning,
+        stacklevel=level,
+    )
+    return True

@@ -32,11 +32,15 @@ def samples_of_rank(consumer: Consumer, batch_size: int, tail: str) -> int:
     return whole * batch_size + last
 
 
-def is_batch_left(consumer: Consumer, epoch: int, batch_size: int, tail: str) -> bool:
+def is_batch_left(
+    consumer: Consumer, epoch: int, batch_size: int | None, tail: str
+) -> bool:
     """Whether that epoch has a batch after the cursor. True where its end is not known."""
     if not consumer.samples_per_epoch:
         return True
     left = (epoch + 1) * consumer.samples_per_epoch - consumer.cursor
+    if batch_size is None:
+        return left > 0
     return left > 0 and _batches(consumer, left, batch_size, tail) != (0, 0)
 
 

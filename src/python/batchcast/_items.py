@@ -88,6 +88,10 @@ def _tensor(value: Any, name: str) -> Any:
 
 
 def _as_array(value: Any, name: str) -> Any:
+    parts = value if isinstance(value, list | tuple) else (value,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        why = "a masked array, whose mask would be lost. Give filled() of it, or the mask"
+        raise _refuse(name, f"{why} (np.ma.getmaskarray) as another field.")
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
     if _is_tensor(value):
@@ -175,8 +179,44 @@ def encoded(value: Any, name: str) -> bytes | str | Array:
     return array
 
 
+FRAMES_MAX = 1024
+
+
+def _is_encoded(value: object) -> bool:
+    return isinstance(value, os.PathLike | bytes | bytearray | memoryview) or (
+        isinstance(value, Mapping) and "bytes" in value
+    )
+
+
+def encoded_frames(value: Any, name: str, count: int) -> list[bytes | str | Array]:
+    """Of each frame what `encoded` says. Raises Unservable where there are not `count` of them."""
+    if not isinstance(value, list | tuple) or not all(_is_encoded(one) for one in value):
+        raise _refuse(
+            name, f"{a_kind_of(value)}, and the first sample has a list of paths or encoded images."
+        )
+    if len(value) != count:
+        raise _refuse(
+            name,
+            f"{len(value)} frames, and the first sample has {count}. All clips of a stream have "
+            "equally many: choose them in the dataset.",
+        )
+    return [encoded(one, name) for one in value]
+
+
+def _holds_frames(value: Any, name: str) -> bool:
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    if not all(_is_encoded(one) for one in value) or _kind_of(value[0], name) != "image":
+        return False
+    if len(value) > FRAMES_MAX:
+        raise _refuse(name, f"{len(value)} frames, and a clip has at most {FRAMES_MAX}.")
+    return True
+
+
 def _kind_of(value: Any, name: str) -> str:
-    """image, bytes or tensor."""
+    """image, frames, bytes or tensor."""
+    if _holds_frames(value, name):
+        return "frames"
     is_array = _is_tensor(value) or isinstance(value, np.ndarray)
     if is_array and (value.ndim != 1 or plain(value, name)[0] != "u8"):
         return "tensor"
@@ -203,6 +243,7 @@ class Part(NamedTuple):
     kind: str
     dtype: str
     shape: list[int]
+    axis: str = ""  # of a row is `shape` then
 
     @property
     def spec(self) -> tuple[str, str, str, list[int]]:
@@ -219,6 +260,16 @@ def _is_mapping(item: Any) -> bool:
     return isinstance(item, Mapping) or (hasattr(item, "keys") and hasattr(item, "__getitem__"))
 
 
+def _checked(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise Unservable(
+            f"the name of its field {ascii(cut(name))} has a lone surrogate, which is no character"
+        ) from None
+    return name
+
+
 def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, Any]]:
     """Key, name and value of each field of an item: a mapping, a tuple or list, or one array.
 
@@ -230,7 +281,7 @@ def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, A
                 meant = did_you_mean(str(key), map(str, item))
                 there = ", ".join(f"`{one}`" for one in item)
                 raise Unservable(f"it has no `{key}`.{meant} It has {there}")
-            yield key, str(key), item[key]
+            yield key, _checked(str(key)), item[key]
         return
     numbers = isinstance(item, list) and all(isinstance(one, bool | int | float) for one in item)
     values = list(item) if isinstance(item, tuple | list) and not numbers else [item]
@@ -240,7 +291,7 @@ def named(item: Any, fields: Sequence[str] | None) -> Iterator[tuple[Any, str, A
             f"it has {len(values)} values, and `fields` names {len(names)}: {', '.join(names)}"
         )
     for i, value in enumerate(values):
-        yield (None if values[0] is item else i), names[i], value
+        yield (None if values[0] is item else i), _checked(names[i]), value
 
 
 def why_no_field(item: Any, key: Any, name: str, error: BaseException) -> str:
@@ -301,19 +352,73 @@ def fingerprint_of(source: Any, name: str) -> Any:
         ) from error
 
 
-def parts_of(item: Any, fields: Sequence[str] | None) -> list[Part]:
-    """What the samples of a source have, by the first of them."""
+def parts_of(
+    item: Any, fields: Sequence[str] | None, axes: Mapping[str, str] | None = None
+) -> list[Part]:
+    """What the samples of a source have, by the first of them. `axes` has the axis of each field
+    that lies on one."""
+    axes = axes or {}
     parts = []
     for key, name, value in named(item, fields):
+        if name in axes:
+            dtype, rows = plain(value, name)
+            if rows.ndim == 0:
+                raise _refuse(name, "one number, and a field on an axis has rows.")
+            parts.append(Part(key, name, "tensor", dtype, list(rows.shape[1:]), axes[name]))
+            continue
         kind = _kind_of(value, name)
         dtype, shape = "u8", []
         if kind == "tensor":
             dtype, array = plain(value, name)
             shape = list(array.shape)
+        elif kind == "frames":
+            shape = [len(value)]
         parts.append(Part(key, name, kind, dtype, shape))
     if not parts:
         raise Unservable("it has no field")
+    for name in axes:
+        if all(part.name != name for part in parts):
+            raise _lacks(name, [part.name for part in parts])
     return parts
+
+
+def says_rows(item: Any, part: Part) -> bool:
+    """Whether it shows what a row of the part is: an empty list has neither dtype nor shape."""
+    if not part.axis:
+        return True
+    value = item if part.key is None else item[part.key]
+    dtype, rows = plain(value, part.name)
+    return len(rows) > 0 or (rows.ndim > 1 and 0 not in rows.shape[1:])
+
+
+def lengths_of(source: Any, axes: Sequence[str], size: int, name: str) -> dict[str, Array]:
+    """What `lengths(axis)` returns, as u32, of each axis of which it says something. Raises
+    InvalidArgument."""
+    lengths = getattr(source, "lengths", None)
+    found: dict[str, Array] = {}
+    if not callable(lengths):
+        return found
+    for axis in axes:
+        where = f"batchcast: lengths({axis!r}) of the {name}"
+        try:
+            told = lengths(axis)
+            rows = None if told is None else plain(told, "lengths")[1]
+        except Error as error:
+            raise InvalidArgument(f"{where}: {reason(error)}.") from error
+        except Exception as error:
+            raise InvalidArgument(
+                f"{where}: {reason(error)}. Return None where they are not known."
+            ) from error
+        if rows is None:
+            continue
+        cure = f"It is to give {size} whole numbers, the rows of each sample, or None."
+        if rows.dtype.kind not in "iu" or rows.shape != (size,):
+            raise InvalidArgument(f"{where} gives {rows.dtype} {list(rows.shape)}. {cure}")
+        least, most = int(rows.min()), int(rows.max())
+        if least < 0 or most >= 1 << 32:
+            raise InvalidArgument(f"{where} has {least if least < 0 else most} in it. {cure}")
+        found[axis] = np.ascontiguousarray(rows, np.uint32)
+    return found
 
 
 def refuse_bytes(item: Any, parts: Sequence[Part], fields: Sequence[str] | None) -> None:
@@ -332,17 +437,99 @@ def refuse_bytes(item: Any, parts: Sequence[Part], fields: Sequence[str] | None)
         cures += f", or leave it out with fields=({named_ones}{',' * (len(others) == 1)})"
     elif others:
         cures += ", or leave it out of the samples"
+    if isinstance(value, str):
+        cures += ". If it is the path of a file, give a pathlib.Path"
     raise _refuse(name, f"{what}, which has no one shape. {cures}.")
 
 
-Column = tuple[str, str, Array]
+class Column(NamedTuple):
+    """One field of a batch: its name, its dtype and its array [samples, …].
+
+    Of a field on an axis the array is [rows, …], of all samples, and `lengths` (u64) says how many
+    rows each has.
+    """
+
+    name: str
+    dtype: str
+    array: Array
+    axis: str = ""
+    lengths: Array = np.empty(0, np.uint64)
+
+    @property
+    def samples(self) -> int:
+        return len(self.lengths if self.axis else self.array)
 
 
-def columns_of(item: Any, fields: Sequence[str] | None, batched: bool) -> list[Column]:
-    """Name, dtype and array [samples, …] of each field of a batch, or of one sample."""
+def axes_by_field(axes: Any) -> dict[str, str]:
+    """The axis of each field that `axes` names: `{"boxes": ("boxes", "classes")}`."""
+    if axes is None:
+        return {}
+    if not isinstance(axes, Mapping):
+        raise InvalidArgument(
+            f"batchcast: axes has to be a dict of fields by the names of axes, such as"
+            f' axes={{"boxes": ("boxes", "classes")}}, not {a_kind_of(axes)}.'
+        )
+    found: dict[str, str] = {}
+    for axis, fields in axes.items():
+        for field in (fields,) if isinstance(fields, str) else fields:
+            if found.setdefault(str(field), str(axis)) != str(axis):
+                raise InvalidArgument(
+                    f"batchcast: field `{field}` lies on two axes, `{found[str(field)]}` and `{axis}`."
+                )
+    return found
+
+
+def _rows_of(value: Any, name: str, batched: bool) -> tuple[str, Array, Array]:
+    """Dtype, the rows of all samples and how many each has, of a field on an axis."""
+    if not batched:
+        dtype, rows = plain(value, name)
+        if rows.ndim == 0:
+            raise _refuse(name, "one number, and a field on an axis has rows.")
+        return dtype, rows, np.array([len(rows)], np.uint64)
+    if _is_tensor(value) and getattr(value, "is_nested", False):
+        dtype, rows = plain(value.values(), name)
+        return dtype, rows, np.diff(plain(value.offsets(), name)[1]).astype(np.uint64)
+    if hasattr(value, "values") and hasattr(value, "offsets"):  # a Ragged
+        dtype, rows = plain(value.values, name)
+        offsets = plain(value.offsets, name)[1].astype(np.int64)
+        fits = offsets.ndim == 1 and len(offsets) > 0 and offsets[0] >= 0
+        if not fits or offsets[-1] > len(rows) or (np.diff(offsets) < 0).any():
+            raise _refuse(name, "values and offsets, and the offsets are not where samples begin.")
+        return dtype, rows[offsets[0] : offsets[-1]], np.diff(offsets).astype(np.uint64)
+    each = [plain(one, name) for one in value]
+    filled = [one for one in each if one[1].size != 0] or each[:1]
+    if not filled:
+        raise _refuse(name, "a batch without samples.")
+    dtype, first = filled[0]
+    for other_dtype, rows in filled:
+        if other_dtype != dtype or rows.ndim == 0 or rows.shape[1:] != first.shape[1:]:
+            raise _refuse(
+                name,
+                f"of {dtype} {list(first.shape[1:])} a row in one sample, and of {other_dtype} "
+                f"{list(rows.shape[1:])} in another.",
+            )
+    lengths = np.array([len(rows) if rows.ndim else 0 for _, rows in each], np.uint64)
+    return dtype, np.concatenate([rows for _, rows in filled]), lengths
+
+
+def columns_of(
+    item: Any,
+    fields: Sequence[str] | None,
+    batched: bool,
+    axes: Mapping[str, str] | None = None,
+) -> list[Column]:
+    """The fields of a batch, or of one sample. `axes` has the axis of each field that lies on one."""
+    axes = axes or {}
     columns: list[Column] = []
     for _, name, value in named(item, fields):
-        dtype, array = plain(value, name)
+        if name in axes:
+            dtype, rows, lengths = _rows_of(value, name, batched)
+            columns.append(Column(name, dtype, rows, axes[name], lengths))
+            continue
+        try:
+            dtype, array = plain(value, name)
+        except Unservable as error:
+            raise _with_axes(error, name, value, batched, axes) from error.__cause__
         if not batched:
             array = array[np.newaxis]
         elif array.ndim == 0:
@@ -351,21 +538,72 @@ def columns_of(item: Any, fields: Sequence[str] | None, batched: bool) -> list[C
             raise _refuse(
                 name, "not one i64 for each sample, and that name is the dataset's index."
             )
-        columns.append((name, dtype, array))
-    if all(name == "sample_id" for name, _, _ in columns):
+        columns.append(Column(name, dtype, array))
+    if all(column.name == "sample_id" for column in columns):
         raise Unservable("it has no field")
-    for name, _, array in columns[1:]:
-        if len(array) != len(columns[0][2]):
+    for name in axes:
+        if all(column.name != name for column in columns):
+            raise _lacks(name, [column.name for column in columns])
+    for column in columns[1:]:
+        if column.samples != columns[0].samples:
             raise Unservable(
-                f"it has {len(columns[0][2])} samples of field `{columns[0][0]}` and {len(array)} "
-                f"of `{name}`. The first dimension of every field counts the samples."
+                f"it has {columns[0].samples} samples of field `{columns[0].name}` and "
+                f"{column.samples} of `{column.name}`. The first dimension of every field counts the "
+                "samples."
             )
+    _check_axes(columns)
     return columns
 
 
+def _check_axes(columns: Sequence[Column]) -> None:
+    """Fields on one axis have equally many rows in each sample. Raises Unservable."""
+    first: dict[str, Column] = {}
+    for column in columns:
+        other = first.setdefault(column.axis, column)
+        if column.axis and not np.array_equal(column.lengths, other.lengths):
+            i = int(np.flatnonzero(column.lengths != other.lengths)[0])
+            raise Unservable(
+                f"its sample {i} has {other.lengths[i]} rows of `{other.name}` and "
+                f"{column.lengths[i]} of `{column.name}`, and both lie on the axis `{column.axis}`."
+            )
+
+
+def _lacks(name: str, known: Sequence[str]) -> Unservable:
+    return Unservable(f"it has no `{name}`, which `axes` names.{did_you_mean(name, known)}")
+
+
+def _axes_and(axes: Mapping[str, str], name: str) -> str:
+    """The argument that serves that field, too, with rows."""
+    by_axis: dict[str, list[str]] = {}
+    for field, axis in {**axes, name: name}.items():
+        by_axis.setdefault(axis, []).append(f'"{field}"')
+    texts = [
+        f'"{axis}": ' + (fields[0] if len(fields) == 1 else f"({', '.join(fields)})")
+        for axis, fields in by_axis.items()
+    ]
+    return f"axes={{{', '.join(texts)}}}"
+
+
+def _with_axes(
+    error: Unservable, name: str, value: Any, batched: bool, axes: Mapping[str, str]
+) -> Unservable:
+    """Says how a field is served whose samples have different lengths."""
+    is_list = batched and isinstance(value, list | tuple) and len(value) > 1
+    if not is_list and not getattr(value, "is_nested", False):
+        return error
+    return Unservable(f"{error} Where its samples differ in length, say {_axes_and(axes, name)}.")
+
+
+def _axes_in(texts: Sequence[str]) -> dict[str, str]:
+    """The axis of each field that has one, of what `text_of` says."""
+    found = (re.match(r"`(.*) \S+ \[([^\d,\]][^,\]]*)", text) for text in texts)
+    return {match[1]: match[2] for match in found if match}
+
+
 def text_of(column: Column) -> str:
-    name, dtype, array = column
-    return f"`{name} {dtype} [{','.join(str(extent) for extent in array.shape[1:])}]`"
+    name, dtype, array, axis, _ = column
+    shape = ([axis] if axis else []) + [str(extent) for extent in array.shape[1:]]
+    return f"`{name} {dtype} [{','.join(shape)}]`"
 
 
 def check_same(first: Sequence[str], columns: Sequence[Column]) -> None:
@@ -377,7 +615,12 @@ def check_same(first: Sequence[str], columns: Sequence[Column]) -> None:
     found = [text_of(column) for column in columns]
     for expected, text in zip(first, found):
         if expected != text:
-            raise Unservable(f"it has {text}, and the first one had {expected}. {cure}")
+            name = expected[1:].split(" ")[0]
+            axes = _axes_and(_axes_in(first), name)
+            raise Unservable(
+                f"it has {text}, and the first one had {expected}. {cure} Where samples differ in"
+                f" length, serve them with {axes}."
+            )
     if len(found) != len(first):
         less, more = sorted((list(first), found), key=len)
         had = "lacks" if more is not found else "also has"

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import _items
@@ -60,6 +60,7 @@ class Looping:
         fields: Sequence[str] | None,
         batched: bool,
         epochs: int,
+        axes: Mapping[str, str] | None = None,
     ) -> None:
         self.stream = stream
         self._loader = loader
@@ -67,6 +68,7 @@ class Looping:
         self._what = what
         self.fields = fields
         self._batched = batched
+        self._axes = axes
         self._epochs = epochs
         self._first: list[str] = []  # of the first batch, each field as a text
         self._epoch = self._batch = self._samples = 0
@@ -169,8 +171,8 @@ class Looping:
 
     def _append(self, item: Any) -> bool:
         try:
-            columns = _items.columns_of(item, self.fields, self._batched)
-            if len(columns[0][2]) == 0:
+            columns = _items.columns_of(item, self.fields, self._batched, self._axes)
+            if columns[0].samples == 0:
                 return not self.stream.over
             if not self._first:
                 self._first = [_items.text_of(column) for column in columns]
@@ -178,9 +180,9 @@ class Looping:
         except _items.Unservable as error:
             raise InvalidArgument(f"batchcast: {self._place()}: {error}") from error.__cause__
         with self._using:
-            if not self.stream.append(columns):
+            if not self.stream.append([column[:] for column in columns]):
                 return False
-        self._samples += len(columns[0][2])
+        self._samples += columns[0].samples
         return True
 
     def drain(self) -> None:

@@ -128,7 +128,7 @@ class Readers:
         self.dataset = dataset
         self.name = getattr(dataset, "name", None) or type(dataset).__name__
         self.class_names = getattr(dataset, "class_names", None)
-        for own in ("fingerprint", "name_of"):
+        for own in ("fingerprint", "lengths", "name_of"):
             if callable(getattr(dataset, own, None)):
                 setattr(self, own, getattr(dataset, own))
         self._idle: queue.SimpleQueue[_Reader | None] = queue.SimpleQueue()

@@ -1,9 +1,10 @@
 """Streams that this process serves: what `batchcast.serve` is made of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 import os
 from typing import Any, Literal
 
+import numpy
 import numpy.typing
 
 import batchcast._serving
@@ -12,7 +13,7 @@ import batchcast._serving
 class PythonSource:
     """A dataset in Python, read by C++ threads."""
 
-    def __init__(self, items: object, size: int, specs: list[tuple[str, str, str, list[int]]], keys: list[object], name: str, fingerprint: str, class_names: list[str]) -> None: ...
+    def __init__(self, items: object, size: int, specs: list[tuple[str, str, str, list[int]]], keys: list[object], name: str, fingerprint: str, class_names: list[str], axes: list[str], lengths: dict[str, numpy.typing.NDArray[numpy.uint32]]) -> None: ...
 
     @property
     def first_failure(self) -> BaseException | None:
@@ -27,7 +28,7 @@ def is_image(encoded: bytes) -> bool:
 class ServeOptions:
     """The options of a stream to serve."""
 
-    def __init__(self, *, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, shard: str | None = None, on_bad_sample: Literal["error", "substitute"] | None = None, max_bad: int | None = None, bad_list: str | os.PathLike[str] | None = None, dtype: Literal["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "bool"] | None = None, samples: int | None = None, order: Literal["reshuffle", "fixed", "sequential", "blocks"] | None = None, stream: str, memory: int | str = "256MiB", ahead: int = 2, epochs: int | None = None, place: str | Sequence[str] = (), device_memory: int | str | None = None, host_field: str | Sequence[str] = (), finish_on_gpu: bool = False, wait_for: int = 0, max_consumers: int = 64, on_stall: Literal["report", "evict"] = "report", stall_timeout: float = 60.0, workers: int | str | None = None, linger: float | None = None, idle_exit: float | None = None, free_running: bool = False, huge_pages: Literal["auto", "off", "transparent", "explicit"] = "auto", allow_uid: int | Sequence[int] = (), verbose: bool = False, background: bool = False, replace: bool = False, fields: Sequence[str] | None = None, batched: bool | None = None, processes: int = 0, directory: str | os.PathLike[str] | None = None, progress: bool | None = None) -> None: ...
+    def __init__(self, *, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, shard: str | None = None, cache: str | None = None, on_bad_sample: Literal["error", "substitute"] | None = None, max_bad: int | None = None, bad_list: str | os.PathLike[str] | None = None, tokenizer: str | None = None, chat_template: str | os.PathLike[str] | None = None, train_on: Literal["assistant", "completion", "all"] | None = None, no_eos: bool = False, corpus: str | os.PathLike[str] | None = None, dtype: Literal["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "bool"] | None = None, samples: int | None = None, order: Literal["reshuffle", "fixed", "sequential", "blocks", "packed"] | None = None, pack: str | tuple[str, int] | None = None, among: int | None = None, stream: str, memory: int | str = "256MiB", rows: Mapping[str, int | float | str] | None = None, rows_per_sample: Mapping[str, int | float | str] | None = None, ahead: int = 2, epochs: int | None = None, place: str | Sequence[str] = (), device_memory: int | str | None = None, host_field: str | Sequence[str] = (), finish_on_gpu: bool = False, wait_for: int = 0, max_consumers: int = 64, on_stall: Literal["report", "evict"] = "report", stall_timeout: float = 60.0, workers: int | str | None = None, stash: int | str | None = None, linger: float | None = None, idle_exit: float | None = None, free_running: bool = False, huge_pages: Literal["auto", "off", "transparent", "explicit"] = "auto", allow_uid: int | Sequence[int] = (), verbose: bool = False, background: bool = False, replace: bool = False, fields: Sequence[str] | None = None, axes: Mapping[str, str | Sequence[str]] | None = None, batched: bool | None = None, processes: int = 0, directory: str | os.PathLike[str] | None = None, progress: bool | None = None) -> None: ...
 
     @staticmethod
     def of_words(words: Sequence[str]) -> ServeOptions:
@@ -68,12 +69,36 @@ class ServeOptions:
     @property
     def progress(self) -> bool | None: ...
 
+    @property
+    def seed(self) -> int | None: ...
+
+    @property
+    def order(self) -> str | None: ...
+
+    @property
+    def tokenizer(self) -> str | None: ...
+
+    @property
+    def chat_template(self) -> str | None: ...
+
+    @property
+    def train_on(self) -> str | None: ...
+
+    @property
+    def no_eos(self) -> bool: ...
+
+    @property
+    def corpus(self) -> str | None: ...
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]] | None: ...
+
     def given_for_samples(self) -> list[str]:
         """
         The options that were given and that only go with samples which are made one by one.
         """
 
-def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, shard: str | None = None, on_bad_sample: Literal["error", "substitute"] | None = None, max_bad: int | None = None, bad_list: str | os.PathLike[str] | None = None, dtype: Literal["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "bool"] | None = None, samples: int | None = None, order: Literal["reshuffle", "fixed", "sequential", "blocks"] | None = None, stream: str, memory: int | str = "256MiB", ahead: int = 2, epochs: int | None = None, place: str | Sequence[str] = (), device_memory: int | str | None = None, host_field: str | Sequence[str] = (), finish_on_gpu: bool = False, wait_for: int = 0, max_consumers: int = 64, on_stall: Literal["report", "evict"] = "report", stall_timeout: float = 60.0, workers: int | str | None = None, linger: float | None = None, idle_exit: float | None = None, free_running: bool = False, huge_pages: Literal["auto", "off", "transparent", "explicit"] = "auto", allow_uid: int | Sequence[int] = (), verbose: bool = False, background: bool = False, replace: bool = False, fields: Sequence[str] | None = None, batched: bool | None = None, processes: int = 0, directory: str | os.PathLike[str] | None = None, progress: bool | None = None) -> batchcast._serving.Serving:
+def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, shard: str | None = None, cache: str | None = None, on_bad_sample: Literal["error", "substitute"] | None = None, max_bad: int | None = None, bad_list: str | os.PathLike[str] | None = None, tokenizer: str | None = None, chat_template: str | os.PathLike[str] | None = None, train_on: Literal["assistant", "completion", "all"] | None = None, no_eos: bool = False, corpus: str | os.PathLike[str] | None = None, dtype: Literal["u8", "i8", "i16", "i32", "i64", "u16", "u32", "u64", "f16", "bf16", "f32", "f64", "bool"] | None = None, samples: int | None = None, order: Literal["reshuffle", "fixed", "sequential", "blocks", "packed"] | None = None, pack: str | tuple[str, int] | None = None, among: int | None = None, stream: str, memory: int | str = "256MiB", rows: Mapping[str, int | float | str] | None = None, rows_per_sample: Mapping[str, int | float | str] | None = None, ahead: int = 2, epochs: int | None = None, place: str | Sequence[str] = (), device_memory: int | str | None = None, host_field: str | Sequence[str] = (), finish_on_gpu: bool = False, wait_for: int = 0, max_consumers: int = 64, on_stall: Literal["report", "evict"] = "report", stall_timeout: float = 60.0, workers: int | str | None = None, stash: int | str | None = None, linger: float | None = None, idle_exit: float | None = None, free_running: bool = False, huge_pages: Literal["auto", "off", "transparent", "explicit"] = "auto", allow_uid: int | Sequence[int] = (), verbose: bool = False, background: bool = False, replace: bool = False, fields: Sequence[str] | None = None, axes: Mapping[str, str | Sequence[str]] | None = None, batched: bool | None = None, processes: int = 0, directory: str | os.PathLike[str] | None = None, progress: bool | None = None) -> batchcast._serving.Serving:
     """
     Serves `source` as a stream that any number of trainers attach to by its name.
 
@@ -97,12 +122,14 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
 
     recipe: What to do with the samples: a TOML file, or a preset (imagenet-train, imagenet-eval,
         cifar-train, cifar-eval, mnist, to-tensor, tokens, torchvision-v1, torchvision-v1-eval,
-        torchvision-v2, torchvision-v2-eval, deit, deit-eval, simclr, dino, clip, clip-eval,
-        cifar-autoaugment, cifar-autoaugment-eval, voc-segmentation); without one each part is a
-        field, unchanged.
+        torchvision-v2, torchvision-v2-eval, deit, deit-eval, deit-iii, simclr, moco-v3, dino, mae,
+        clip, clip-eval, cifar-autoaugment, cifar-autoaugment-eval, voc-segmentation, pix2pix);
+        without one each part is a field, unchanged.
     seed: Seed of the order and of all draws; 0 by default.
     shard: I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by
         torchrun, srun or Kubernetes.
+    cache: Bytes, such as 8GiB, in which decoded coefficients of JPEGs are kept from one epoch to
+        the next; the samples stay the same.
 
     Bad samples
 
@@ -111,17 +138,35 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
     max_bad: With `substitute`: how many different samples may be bad; 1000 by default.
     bad_list: With `substitute`: the file that lists them, a line each: id, name, reason.
 
+    Texts
+
+    tokenizer: Make tokens of the texts of jsonl:FILES, text:FILES, parquet:FILES or huggingface:DIR
+        first, once: a folder with tokenizer.json, or a name on the Hub.
+    chat_template: A file with the template of chats, instead of the tokenizer's; trl: TRL's for
+        training.
+    train_on: Which tokens of a chat are trained: `assistant`, the default, all answers;
+        `completion`, the last one; `all`.
+    no_eos: Put no EOS of the tokenizer behind each document of plain text.
+    corpus: The folder that keeps what was tokenised; by default below $XDG_CACHE_HOME.
+
     Synthetic samples
 
     dtype: Type of the image's elements; f32 by default.
     samples: Samples of an epoch; 50000 by default.
     order: `reshuffle`, the default: every epoch has its own order; `fixed`: all have one shuffle;
-        `sequential`; `blocks`. Python's datasets without `recipe` have it too.
+        `sequential`; `blocks`; `packed`. It is of any source without `recipe`, which says it else.
+    pack: With order `packed`: the budget whose batches are to be full, such as tokens=8192. The
+        source has to know all lengths.
+    among: With order `packed`: how many neighbours in the shuffle are arranged together; 4096 by
+        default.
 
     The stream
 
     stream: Name of the stream.
     memory: Bytes for samples in host memory, at most.
+    rows: Of a stream with axes: how many rows of an axis the ring has, such as tokens=64M, instead
+        of what `rows_per_sample` makes of the memory.
+    rows_per_sample: Of a stream with axes: about how many rows a sample has, such as tokens=400.
     ahead: Epochs to produce ahead of the fastest consumer; 0: as many as fit in memory, which is
         also the limit. Without a consumer they count from where the next one would begin.
     epochs: Epochs to make; 0, the default: until the stream is stopped.
@@ -146,10 +191,12 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
     The process
 
     workers: Threads that make samples; auto: as many as it takes, at most the processors.
+    stash: Of a stream with axes whose lengths making tells: bytes for finished samples that wait
+        for their rows; by default an eighth of `memory`.
     linger: Seconds to stay after the last epoch for consumers that still read, counted once those
         of `wait_for` are there; None: without limit.
-    idle_exit: End the stream once no consumer has been attached for this many seconds; an observer
-        such as `peek` does not count.
+    idle_exit: End the stream once no consumer has been attached for this many seconds, also while
+        those of `wait_for` are to come; an observer such as `peek` does not count.
     free_running: Produce also while no consumer in lockstep is attached.
     huge_pages: Whether the ring lies in huge pages; auto: above 4 GiB, where the system has them.
     allow_uid: Other users who may attach, where producer and trainers run as different users.
@@ -163,6 +210,8 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
         again does.
     fields: Names for a tuple's values (by default `data`; `image` and `label` of two; else
         `field0`, …), or the keys of a dict to serve.
+    axes: The fields of which samples have different numbers of rows, by the axes that they lie on:
+        {"boxes": ("boxes", "classes")}.
     batched: False: a loader gives samples; True: an object with `__getitem__` gives batches.
     processes: Processes to fork for reading a dataset whose Python code takes long; 0: threads of
         this process read it.
@@ -196,6 +245,9 @@ class DatasetStream:
     @property
     def directory(self) -> str: ...
 
+    def set(self, values: Sequence[tuple[str, str]]) -> None:
+        """Changes settings, by name and value."""
+
     def stats(self) -> dict[str, Any]: ...
 
 class BatchStream:
@@ -203,9 +255,9 @@ class BatchStream:
 
     def __init__(self, options: ServeOptions, served_from: str, talks: bool) -> None: ...
 
-    def append(self, columns: list[tuple[str, str, numpy.typing.NDArray[Any]]]) -> bool:
+    def append(self, columns: list[tuple[str, str, numpy.typing.NDArray[Any], str, numpy.typing.NDArray[Any]]]) -> bool:
         """
-        Copies a batch, each field's name, dtype and array, into the ring. False once the stream is over.
+        Copies a batch, each field's name, dtype and array, and of one on an axis the axis and each sample's rows (u64), into the ring. False once the stream is over.
         """
 
     def end_epoch(self) -> None: ...
@@ -226,6 +278,9 @@ class BatchStream:
 
     @property
     def directory(self) -> str: ...
+
+    def set(self, values: Sequence[tuple[str, str]]) -> None:
+        """Changes settings, by name and value."""
 
     def stats(self) -> dict[str, Any]: ...
 

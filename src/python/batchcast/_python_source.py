@@ -69,9 +69,15 @@ def _fingerprint_of(source: object, name: str) -> str | int | None:
 
 
 def python_source(
-    source: Any, fields: Sequence[str] | None, tries: int, has_recipe: bool
+    source: Any,
+    fields: Sequence[str] | None,
+    tries: int,
+    has_recipe: bool,
+    axes: Mapping[str, str] | None = None,
 ) -> tuple[PythonSource, bool]:
-    """The source for C++, and whether it says what it consists of."""
+    """The source for C++, and whether it says what it consists of. `axes` has the axis of each
+    field that lies on one."""
+    axes = axes or {}
     name = name_of(source)
     size = _items.size_of(source, name)
     if size == 0:
@@ -79,7 +85,7 @@ def python_source(
     for index in range(min(size, tries)):
         try:
             item = source[index]
-            parts = _items.parts_of(item, fields)
+            parts = _items.parts_of(item, fields, axes)
             break
         except Exception as error:
             if index + 1 < min(size, tries):
@@ -88,6 +94,8 @@ def python_source(
             raise kind(
                 f"batchcast: sample {index} of the {name}: {_items.reason(error)}."
             ) from error
+    if axes:
+        parts = _with_rows(source, item, parts, fields, axes)
     if not has_recipe:
         try:
             _items.refuse_bytes(item, parts, fields)
@@ -97,6 +105,38 @@ def python_source(
     is_pure = told is not None
     specs = [part.spec for part in parts]
     text = f"{size} {specs} {told if is_pure else uuid.uuid4()}"
+    if axes:
+        text += f" {[part.axis for part in parts]}"
     classes = _items.class_names_of(source, name)
     keys = [part.key for part in parts]
-    return PythonSource(source, size, specs, keys, name, text, classes), is_pure
+    lengths = _items.lengths_of(source, list(dict.fromkeys(axes.values())), size, name)
+    on_axes = [part.axis for part in parts]
+    return PythonSource(
+        source, size, specs, keys, name, text, classes, on_axes, lengths
+    ), is_pure
+
+
+def _with_rows(
+    source: Any,
+    item: Any,
+    parts: list[_items.Part],
+    fields: Sequence[str] | None,
+    axes: Mapping[str, str],
+) -> list[_items.Part]:
+    """The parts, with dtypes and shapes of rows from the first samples that have any."""
+    missing = {part.name for part in parts if not _items.says_rows(item, part)}
+    for index in range(1, min(len(source), _LOOKED_AT)):
+        if not missing:
+            break
+        try:
+            other = source[index]
+            found = {part.name: part for part in _items.parts_of(other, fields, axes)}
+            known = {name for name in missing if _items.says_rows(other, found[name])}
+        except Exception:  # it is a bad sample, where the stream comes to it
+            continue
+        parts = [found[part.name] if part.name in known else part for part in parts]
+        missing -= known
+    return parts
+
+
+_LOOKED_AT = 100  # samples, for one that has rows

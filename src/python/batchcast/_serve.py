@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
+from . import _ray
+from ._items import axes_by_field
 from ._looping import Looping
 from ._processes import Readers
 from ._producer import BatchStream, ServeOptions
 from ._python_source import check_servable, is_indexed, is_torch_iterable, name_of, python_source
 from ._serving import AskedToEnd, DatasetServing, LoaderServing, make_way, not_asked_to_end
 from ._serving import Serving as Serving
+from ._text._serving import tokenized
 from .errors import BadSample, Error, InvalidArgument
 
 
@@ -23,11 +27,20 @@ def serve_as(
     asked_to_end: AskedToEnd = not_asked_to_end,
 ) -> Serving:
     """`serve`, of a source that trainers know as `location`, a text that says where it is."""
+    _ray.settle()
     talks = not options.background if options.progress is None else options.progress
     if isinstance(source, str | os.PathLike):
-        if options.fields is not None or options.batched is not None or options.processes != 0:
+        source = tokenized(os.fspath(source), options)
+    elif options.tokenizer is not None:
+        raise InvalidArgument(
+            "batchcast: tokenizer is of texts that a text names, such as "
+            'bc.serve("jsonl:chat/*.jsonl", tokenizer=DIR, …).'
+        )
+    if isinstance(source, str | os.PathLike):
+        is_own = options.fields is not None or options.batched is not None
+        if is_own or options.processes != 0 or options.axes is not None:
             raise InvalidArgument(
-                "batchcast: fields, batched and processes are for datasets of Python's own."
+                "batchcast: fields, axes, batched and processes are for datasets of Python's own."
             )
         make_way(options.stream, options.directory, options.replace)
         return _waited_for(
@@ -43,10 +56,14 @@ def serve_as(
     else:
         batched = options.batched
         is_dataset = is_indexed(source) and not batched
+    own_axes = getattr(source, "axes", None)  # of a dataset: what `serve` in a shell has no word for
+    axes = axes_by_field(
+        own_axes if options.axes is None and isinstance(own_axes, Mapping) else options.axes
+    )
     if is_dataset:
         try:
             return _serve_dataset(
-                source, location or f"python:{name_of(source)}", options, talks, asked_to_end
+                source, location or f"python:{name_of(source)}", options, talks, asked_to_end, axes
             )
         except (InvalidArgument, BadSample) as error:
             if not _decodes_images(source):
@@ -58,19 +75,25 @@ def serve_as(
     if options.processes != 0:
         raise InvalidArgument("batchcast: processes: not for a loader, which has workers itself.")
     return _serve_loader(
-        source, location or name_of(source), options, batched, talks, asked_to_end
+        source, location or name_of(source), options, batched, talks, asked_to_end, axes
     )
 
 
 def _serve_dataset(
-    source: Any, location: str, options: ServeOptions, talks: bool, asked_to_end: AskedToEnd
+    source: Any,
+    location: str,
+    options: ServeOptions,
+    talks: bool,
+    asked_to_end: AskedToEnd,
+    axes: Mapping[str, str],
 ) -> Serving:
     readers = None
     if options.processes != 0:
         source = readers = Readers(source, options.processes)
     try:
         tries = 100 if options.on_bad_sample == "substitute" else 1
-        samples, pure = python_source(source, options.fields, tries, options.recipe is not None)
+        has_recipe = options.recipe is not None
+        samples, pure = python_source(source, options.fields, tries, has_recipe, axes)
         make_way(options.stream, options.directory, options.replace)
         serving = DatasetServing(
             options, location, samples, talks=talks, pure=pure, readers=readers,
@@ -123,6 +146,7 @@ def _serve_loader(
     batched: bool,
     talks: bool,
     asked_to_end: AskedToEnd,
+    axes: Mapping[str, str],
 ) -> Serving:
     refuse_dataset_options(options)
     epochs = options.epochs
@@ -136,7 +160,7 @@ def _serve_loader(
         )
     batches = BatchStream(options, what, talks)
     looping = Looping(
-        batches, source, what, fields=options.fields, batched=batched, epochs=epochs or 0
+        batches, source, what, fields=options.fields, batched=batched, epochs=epochs or 0, axes=axes
     )
     make_way(options.stream, options.directory, options.replace)
     serving = LoaderServing(options, batches, looping)

@@ -21,7 +21,7 @@ from ._closed import ClosedByBlock
 from ._looping import Looping, patience_s, tell_failure
 from ._processes import Readers
 from ._producer import BatchStream, DatasetStream, PythonSource, ServeOptions
-from .errors import BadSample, StreamTaken
+from .errors import BadSample, Forked, StreamTaken
 
 _FAREWELL_MS = 2000
 _LONG_MS = (1 << 31) - 1
@@ -101,8 +101,32 @@ class Serving(OfThisProcess, ClosedByBlock):
 
     @property
     def stats(self) -> dict[str, Any]:
-        """How it stands: `state`, `epoch`, `published`, `samples_per_second`, `consumers`, …"""
+        """How it stands: `state`, `epoch`, `published`, `samples_per_second`, `consumers`, …
+
+        Raises Forked in a forked child: its stream is the parent's, and so are its locks.
+        """
         raise NotImplementedError
+
+    def set(self, **values: bool | int | float | str) -> None:
+        """Changes the stream while it runs, as `batchcast set` does: `set(workers=4, ahead=3)`.
+
+        What can be set: `workers`, `ahead`, `stall_timeout`, `on_stall`, `free_running` and
+        `idle_exit`; a stream of batches has no `workers`. "default" is the value that the stream
+        began with, and `workers="auto"` leaves their number to the producer. Where one value is
+        refused, none is set. Raises InvalidArgument, and Forked in a forked child.
+        """
+        self._check_process()
+        self._set([(name, _setting_text(value)) for name, value in values.items()])
+
+    def _set(self, values: list[tuple[str, str]]) -> None:
+        raise NotImplementedError
+
+    def _check_process(self) -> None:
+        if not self._is_own:
+            raise Forked(
+                f"batchcast: this process was forked from the one that serves stream `{self._name}`,"
+                f" which alone knows how it stands."
+            )
 
     def stop(self, reason: str = "its producer called stop()") -> None:
         """Ends the stream: trainers get what is made, and then `Stopped` with this reason.
@@ -162,7 +186,15 @@ class Serving(OfThisProcess, ClosedByBlock):
             self.stop("its producer was dropped")
 
     def __repr__(self) -> str:
-        return f"<batchcast.Serving of stream `{self._name}`, {self.stats['state']}>"
+        state = self.stats["state"] if self._is_own else "of the process that forked this one"
+        return f"<batchcast.Serving of stream `{self._name}`, {state}>"
+
+
+def _setting_text(value: Any) -> str:
+    """As the command line writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 def _place_of(directory: str) -> str:
@@ -251,6 +283,7 @@ class DatasetServing(Serving):
 
     @property
     def directory(self) -> str:
+        self._check_process()
         return self._run.directory
 
     @property
@@ -272,7 +305,11 @@ class DatasetServing(Serving):
 
     @property
     def stats(self) -> dict[str, Any]:
+        self._check_process()
         return self._run.stats()
+
+    def _set(self, values: list[tuple[str, str]]) -> None:
+        self._run.set(values)
 
     def _stop(self, reason: str) -> None:
         self._run.ask_to_end(reason)
@@ -330,7 +367,11 @@ class LoaderServing(Serving):
 
     @property
     def stats(self) -> dict[str, Any]:
+        self._check_process()
         return self._stream.stats()
+
+    def _set(self, values: list[tuple[str, str]]) -> None:
+        self._stream.set(values)
 
     def _stop(self, reason: str) -> None:
         self._stream.stop(reason)

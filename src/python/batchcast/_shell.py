@@ -21,7 +21,7 @@ from ._names import did_you_mean
 from ._producer import ServeOptions, end_in_time, end_without_python
 
 # As the command has them.
-_EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
+_EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT, _EXIT_STREAM_ENDED = 0, 2, 3, 4
 # How long the process may live after a signal, for any behaviour of Python. The times are for
 # before there is a stream, while there is one, and after the last message.
 _OPENING_MS, _SERVING_MS, _SAID_MS = 500, 3000, 1000
@@ -193,7 +193,14 @@ def _report(serving: _serve.Serving, seconds: float) -> Iterator[str]:
     if stats["unread"] and stats["state"] not in ("stopped", "failed"):
         yield f", the last {stats['unread']:,} read by no consumer"
     if stats["bad_samples"]:
-        yield f", {stats['bad_samples']:,} bad samples"
+        yield f", {_counted(stats['bad_samples'], 'bad sample')}"
+    if stats["stand_in_times"]:
+        yield f", for which {_counted(stats['stand_ins'], 'other')} stood in"
+        yield f" {_counted(stats['stand_in_times'], 'time')}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _opened(text: str) -> Any:
@@ -237,7 +244,7 @@ def _attend(serving: _serve.Serving, text: str, begin: float, signals: _Signals)
     try:
         _wait_for(serving, signals)
     except BaseException as error:
-        return _tell(error, text)
+        return _tell(error, text, _EXIT_STREAM_ENDED)
     try:
         print("".join(_report(serving, time.monotonic() - begin)), flush=True)
     except (OSError, ValueError):  # its reader may be gone, or the source closed it
@@ -261,9 +268,10 @@ def _say(text: str) -> None:
         print(_items.shown(text), file=sys.stderr, flush=True)
 
 
-def _tell(error: BaseException, text: str) -> int:
+def _tell(error: BaseException, text: str, code: int = _EXIT_ENVIRONMENT) -> int:
     """Says what went wrong, with the traceback of what is not ours. Returns the exit code."""
-    code = _EXIT_USAGE if isinstance(error, errors.InvalidArgument) else _EXIT_ENVIRONMENT
+    if code == _EXIT_ENVIRONMENT and isinstance(error, errors.InvalidArgument):
+        code = _EXIT_USAGE
     end_in_time(code, _SERVING_MS)  # a signal from here on makes no success of it
     cause = error.__cause__ if isinstance(error, _Failed) else error
     if isinstance(cause, Exception) and not isinstance(cause, errors.Error):

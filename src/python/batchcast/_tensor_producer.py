@@ -248,10 +248,10 @@ class TensorProducer(OfThisProcess):
             columns = _items.columns_of(batch, self._looping.fields, True)
         except _items.Unservable:
             return  # told where it is served
-        self.loader_batch_size = len(columns[0][2])
+        self.loader_batch_size = columns[0].samples
         if self._memory is not None:
             return
-        size = sum(array.nbytes for _, _, array in columns)
+        size = sum(column.array.nbytes for column in columns)
         batches = max(self.consumer_max_buffer_size, self.producer_batch_size)
         batches = max(batches, math.ceil(self.rubber_band_pct * (_length_of(self.data_loader) or 0)))
         # The ring holds at least four batches, however large they are.

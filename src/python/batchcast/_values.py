@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 
 class Group(NamedTuple):
@@ -21,7 +22,8 @@ class FieldSpec(NamedTuple):
     name: str
     dtype: str
     """As the stream writes it: u8, i64, f32, bf16, bool, and so on."""
-    shape: tuple[int, ...]
+    shape: tuple[int | str, ...]
+    """Of a field on an axis, the axis's name comes first."""
 
 
 class ConsumerStats(NamedTuple):
@@ -42,3 +44,47 @@ class ConsumerStats(NamedTuple):
     epochs_unknown: int
     """Epochs not delivered whole."""
     leases_held: int
+    oversized: int
+    """Samples with more rows than the budget."""
+    dropped_rows: int
+    """With a window: rows that are in no run. An epoch's last ones may have been extra rows."""
+
+
+class Ragged(NamedTuple):
+    """A field on an axis: the rows of all samples, without a gap, and where each sample's begin.
+
+    Both are of one kind: numpy arrays of a Consumer's batch, tensors of a Loader's.
+    """
+
+    values: Any
+    """All rows: [rows, ...]."""
+    offsets: Any
+    """One more than there are samples: sample i has values[offsets[i]:offsets[i + 1]]."""
+
+    @property
+    def lengths(self) -> Any:
+        """How many rows each sample has."""
+        return self.offsets[1:] - self.offsets[:-1]
+
+    def samples(self) -> Iterator[Any]:
+        """The rows of each sample, views of `values`."""
+        for begin, end in zip(self.offsets[:-1], self.offsets[1:]):
+            yield self.values[int(begin) : int(end)]
+
+
+class Padded(NamedTuple):
+    """A copy of a field on an axis, in which each sample is as long as the longest."""
+
+    values: Any
+    """[samples, most rows, ...]"""
+    lengths: Any
+    """How many of its rows each sample has; the others are padding."""
+
+
+class PaddedImages(NamedTuple):
+    """A copy of images that keep their sizes, each in a corner of one as large as the batch's largest."""
+
+    values: Any
+    """[samples, most height, most width, channels], of a mask without channels one extent less."""
+    sizes: Any
+    """[samples, 2]: height and width of each image; all else is padding."""

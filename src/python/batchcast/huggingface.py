@@ -19,7 +19,7 @@ except ImportError as error:
         f"batchcast.huggingface needs transformers, which cannot be imported ({error})."
     ) from error
 
-from .errors import InvalidArgument
+from .errors import InvalidArgument, StreamFinished
 from .loader import Loader
 
 __all__ = ["SharedTrainer"]
@@ -59,9 +59,23 @@ def _behind_dropped_tail(loader: Loader, place: dict[str, Any]) -> dict[str, Any
     group = loader.consumer.group
     world = 1 if group is None else group.world
     tail = loader._options.get("tail", "keep")
-    least = {"drop": loader.batch_size * world, "keep": world, "pad": 1}[tail]
+    # With a budget `tail` is `keep`.
+    least = {"drop": (loader.batch_size or 1) * world, "keep": world, "pad": 1}[tail]
     left = samples - place["cursor"] % samples
-    return place if left >= least else {**place, "cursor": place["cursor"] + left}
+    return place if left >= least else {**place, "cursor": place["cursor"] + left, "cursor_row": 0}
+
+
+def _pass_what_a_window_drops(loader: Loader, place: dict[str, Any]) -> None:
+    """The same with a window, of which only lengths say whether the rest of the epoch makes a
+    batch: the next one shows it."""
+    if loader.window is None:
+        return
+    try:
+        batch = loader.consumer._peek(loader.timeout)
+    except StreamFinished:
+        return
+    if batch.epoch > place.get("epoch", batch.epoch):
+        loader.load_state_dict({**place, "cursor": batch.position, "cursor_row": 0})
 
 
 class SharedTrainer(Trainer):  # type: ignore[misc]
@@ -106,6 +120,7 @@ class SharedTrainer(Trainer):  # type: ignore[misc]
         self.args.ignore_data_skip = True  # before the Trainer looks how many batches to skip
         if self._place is not None:
             loader.load_state_dict(_behind_dropped_tail(loader, self._place))
+            _pass_what_a_window_drops(loader, self._place)
         return loader
 
     def get_eval_dataloader(self, eval_dataset: Any = None) -> Any:

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import math
 import os
+import re
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,11 +31,14 @@ except ImportError as error:
 
 from ._closed import ClosedByBlock
 from ._consumer import Batch, Consumer, Start, _option_names, check_same_samples
-from ._dataloader_parts import StreamDataset, StreamSampler
+from ._dataloader_parts import StreamDataset, StreamSampler, warn_of_second_batching
 from ._epochs import batches_of_epoch, is_batch_left
 from ._frameworks import refuse_what_is_meant
+from ._language import TEXT_NAMES, TextForm
 from ._names import did_you_mean, refuse_unknown
-from ._ranks import group_of_spawned, warn_without_group
+from ._ragged import RaggedForm
+from ._ranks import group_of_torch, warn_without_group
+from ._values import Padded, PaddedImages, Ragged
 from .errors import (
     Error,
     Forked,
@@ -42,11 +46,13 @@ from .errors import (
     InvalidArgument,
     Refused,
     StreamFinished,
+    WrongType,
 )
 
 __all__ = ["Loader"]
 
 SAMPLE_ID = "sample_id"
+OFFSETS = "offsets"  # of the samples of a batch that a window cuts
 
 _ORDER = (
     "the stream has another order in each epoch, the same for all trainers: say `--order`"
@@ -108,43 +114,83 @@ def own_pinned_copies(options: dict[str, Any]) -> None:
 
 
 def dtypes_of(consumer: Consumer) -> dict[str, str]:
-    """The fields of its stream, in order and without sample_id, each with its dtype."""
-    return {field.name: field.dtype for field in consumer.schema if field.name != SAMPLE_ID}
+    """The fields of its batches, in order and without sample_id, each with its dtype."""
+    axis = None if consumer.window is None else consumer.window[0]
+    return {
+        field.name: field.dtype
+        for field in consumer.schema
+        if field.name != SAMPLE_ID and (axis is None or field.shape[:1] == (axis,))
+    }
 
 
 class _Tensors:
     """Makes the tensors of some fields. Throws InvalidArgument where torch has none for one."""
 
-    def __init__(self, consumer: Consumer, names: Sequence[str]) -> None:
+    def __init__(self, consumer: Consumer, names: Sequence[str], form: RaggedForm) -> None:
         self._names: tuple[str, ...] = ()
+        self._form = form
+        self._ragged: list[tuple[int, str]] = []  # places and names of fields on an axis
+        self._images: list[tuple[int, str, str]] = []  # the same to pad, and where their sizes are
+        axes = axes_of(consumer)
         self._bools: list[int] = []  # among the names; a torch that knows none takes bytes
         self._ids: list[int] = []  # where sample_id belongs, which is no int64
+        self._offsets: list[int] = []  # where those of a window's samples belong
+        window = consumer.window
         self._on_gpu = consumer.placement != "host"
         dtypes = dtypes_of(consumer)
         for place, name in enumerate(names):
             if name == SAMPLE_ID:
                 self._ids.append(place)
                 continue
-            self._check(consumer.stream, dtypes, name)
+            if name == OFFSETS and window is not None and name not in dtypes:
+                self._offsets.append(place)
+                continue
+            self._check(consumer.stream, dtypes, name, window)
+            self._check_dtype(consumer.stream, name, dtypes[name], axes[name])
             if dtypes[name] == "bool" and not _torch_takes("bool"):
                 self._bools.append(len(self._names))
+            if axes[name] is not None and window is None:
+                form.check_pad_value(name, dtypes[name])
+                size = sizes_of_images(consumer, name)
+                if size is not None and form.pads:
+                    self._images.append((place, name, size))
+                else:
+                    self._ragged.append((place, name))
             self._names += (name,)
 
     @staticmethod
-    def _check(stream: str, dtypes: Mapping[str, str], name: str) -> None:
+    def _check(
+        stream: str, dtypes: Mapping[str, str], name: str, window: tuple[str, int, int] | None
+    ) -> None:
         if name not in dtypes:
             names = [*dtypes, SAMPLE_ID]
+            if window is not None:
+                names.append(OFFSETS)
+                raise InvalidArgument(
+                    f"batchcast: batches of stream `{stream}` have no field `{name}`: a window cuts"
+                    f" them through samples, so they have the fields of the axis `{window[0]}`"
+                    f" alone. They have {', '.join(names)}.{did_you_mean(name, names)}"
+                )
+            hint = did_you_mean(name, names)
+            if name in TEXT_NAMES and not hint:
+                hint = ' ragged="varlen" makes it of tokens.'
             raise InvalidArgument(
-                f"batchcast: stream `{stream}` has no field `{name}`. It has {', '.join(names)}."
-                f"{did_you_mean(name, names)}"
+                f"batchcast: stream `{stream}` has no field `{name}`. It has {', '.join(names)}.{hint}"
             )
-        dtype = dtypes[name]
-        if dtype != "bool" and not _torch_takes(dtype):
-            raise InvalidArgument(
-                f"batchcast: field `{name}` of stream `{stream}` is {dtype}, for which torch"
-                f" {torch.__version__} has no dtype. Convert it in the recipe, with the stage"
-                f' `to` (such as {{ stage = "to", dtype = "i64" }}), or leave it out with `fields`.'
-            )
+
+    @staticmethod
+    def _check_dtype(stream: str, name: str, dtype: str, axis: str | None) -> None:
+        if dtype == "bool" or _torch_takes(dtype):
+            return
+        cure = (
+            'Convert it in the recipe, with the stage `to` (such as { stage = "to", dtype = "i64" })'
+            if axis is None
+            else f"Save its rows as i32 or i64, since no stage converts rows on the axis `{axis}`"
+        )
+        raise InvalidArgument(
+            f"batchcast: field `{name}` of stream `{stream}` is {dtype}, for which torch"
+            f" {torch.__version__} has no dtype. {cure}, or leave it out with `fields`."
+        )
 
     def __call__(self, batch: Batch) -> list[torch.Tensor]:
         capsules = batch._writable_capsules(self._names, bool(self._bools))
@@ -154,40 +200,87 @@ class _Tensors:
             tensors = [tensor.clone() if tensor.is_cuda else tensor for tensor in tensors]
         for place in self._bools:
             tensors[place] = tensors[place].view(torch.bool)
-        for place in self._ids:
-            tensors.insert(place, _sample_ids(batch))
+        for place in sorted((*self._ids, *self._offsets)):
+            made = self._form.offsets(batch) if place in self._offsets else _sample_ids(batch)
+            tensors.insert(place, made)
+        for place, name in self._ragged:
+            tensors[place] = self._form(tensors[place], batch.offsets(name))
+        for place, name, size in self._images:
+            tensors[place] = self._form.images(tensors[place], batch.offsets(name), batch[size])
         return tensors
 
 
-def collation_of(consumer: Consumer, fields: Any) -> Callable[[Batch], Any]:
+def axes_of(consumer: Consumer) -> dict[str, str | None]:
+    """The axis of each field of its stream; None of one whose samples have one shape."""
+    return {
+        field.name: field.shape[0] if field.shape and isinstance(field.shape[0], str) else None
+        for field in consumer.schema
+    }
+
+
+def sizes_of_images(consumer: Consumer, name: str) -> str | None:
+    """The field beside it with heights and widths, where its rows are pixels of images."""
+    for field in consumer.schema:
+        if field.name == f"{name}_size" and field.dtype == "i32" and field.shape == (2,):
+            return field.name
+    return None
+
+
+def _tensors_of(
+    consumer: Consumer, names: Sequence[str], form: RaggedForm
+) -> Callable[[Batch], list[Any]]:
+    if form.text is None:
+        return _Tensors(consumer, names, form)
+    return form.text.batches(consumer, names, lambda rest: _Tensors(consumer, rest, form))
+
+
+def collation_of(
+    consumer: Consumer, fields: Any, form: RaggedForm | None = None
+) -> Callable[[Batch], Any]:
     """How a batch becomes what `fields` asks for (see Loader)."""
-    if fields is None:
+    form = form or RaggedForm()
+    if form.text is not None and (fields is None or fields is dict):
+        fields = {name: name for name in form.text.default_names(consumer)}
+    elif fields is None:
         fields = list(dtypes_of(consumer))[:2]
         if len(fields) == 1:
             fields = fields[0]
     elif fields is dict:
         fields = {name: name for name in dtypes_of(consumer)}
+        if consumer.window is not None:
+            fields.setdefault(OFFSETS, OFFSETS)
     if isinstance(fields, str):
-        alone = _Tensors(consumer, (fields,))
+        alone = _tensors_of(consumer, (fields,), form)
         return lambda batch: alone(batch)[0]
     if isinstance(fields, Mapping):
-        keys, tensors = list(fields), _Tensors(consumer, list(fields.values()))
+        names = list(fields.values())
+    elif isinstance(fields, Sequence):
+        names = list(fields)
+    else:
+        names = []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InvalidArgument(
+            f"batchcast: fields={fields!r}: it is the name of a field, several names, a dict of"
+            f" them by the keys that you want, or `dict` itself for all"
+        )
+    tensors = _tensors_of(consumer, names, form)
+    if isinstance(fields, Mapping):
+        keys = list(fields)
         return lambda batch: dict(zip(keys, tensors(batch)))
-    if isinstance(fields, Sequence) and fields and all(isinstance(name, str) for name in fields):
-        return _Tensors(consumer, fields)
-    raise InvalidArgument(
-        f"batchcast: fields={fields!r}: it is the name of a field, several names, a dict of them by"
-        f" the keys that you want, or `dict` itself for all"
-    )
+    return tensors
 
 
 def _cloned(made: Any) -> Any:
     """Copies of the tensors of a batch, in the same form."""
     if isinstance(made, torch.Tensor):
         return made.clone()
+    if isinstance(made, int):
+        return made
+    if isinstance(made, Ragged | Padded | PaddedImages):
+        return type(made)(*(_cloned(one) for one in made))
     if isinstance(made, dict):
-        return {key: tensor.clone() for key, tensor in made.items()}
-    return [tensor.clone() for tensor in made]
+        return {key: _cloned(tensor) for key, tensor in made.items()}
+    return [_cloned(tensor) for tensor in made]
 
 
 def _refuse_names(given: Mapping[str, Any]) -> None:
@@ -198,6 +291,16 @@ def _refuse_names(given: Mapping[str, Any]) -> None:
             )
     own = set(inspect.signature(Loader.__init__).parameters) - {"self", "options"}
     refuse_unknown("Loader", given, sorted({*own, *_option_names()}))
+
+
+def _check_stream(stream: Any) -> None:
+    """Refuses what is no name, such as the dataset that a DataLoader would take here."""
+    if not isinstance(stream, str):
+        kind = "None" if stream is None else type(stream).__name__
+        raise WrongType(
+            f"batchcast: stream has to be a str, the name of a stream, not {kind}. To serve a"
+            f" dataset or a loader under a name, call bc.serve(…, stream=NAME) in one process."
+        )
 
 
 def _check_seconds(name: str, seconds: Any) -> None:
@@ -273,6 +376,39 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
     `sample_id` is the sample's index in the dataset, int64.
 
+    `ragged` says what becomes of a field on an axis, of which samples have different numbers of
+    rows:
+
+    - `"flat"`: `Ragged(values, offsets)`, the rows of all samples over the ring's memory;
+    - `"padded"`: `Padded(values, lengths)`, a copy, filled up with `pad_value` to the longest sample
+      of the batch, rounded up to a multiple of `pad_to_multiple_of`. Of images that keep their sizes,
+      `PaddedImages(values, sizes)`: [B, H, W, C], as high and as wide as the largest, and the height
+      and width of each;
+    - `"nested"`: a nested tensor of torch's layout `jagged` over the ring's memory, for torch 2.4 or
+      later;
+    - `"varlen"`, with a budget: what language models take that need no padding, a dict as
+      transformers' DataCollatorWithFlattening makes it. All texts stand one after the other in
+      `input_ids`, `labels` (-100 for a text's first token, and where the loss mask is 0; never
+      shifted) and `position_ids`, i64 [1, n]; `cu_seq_lens_q` and `cu_seq_lens_k`, i32;
+      `max_length_q` and `max_length_k`, ints; `seq_idx`, i32 [1, n]. With a window `input_ids`,
+      `labels` and `position_ids` are [runs, rows]; with `extra=1` too, `targets`, the next tokens,
+      takes the place of `labels`. `fields` chooses among these and the stream's fields, and adds
+      `targets`;
+    - `"padded"` with a `pad_token_id`: `input_ids`, `attention_mask` and `labels`, i64, each text a
+      line that is filled up.
+
+    The last two are made of the field `tokens` (that of this name) and of `loss_mask` (that of this
+    name, where the stream has one; False trains all tokens).
+
+    `offsets` is their dtype, `"i64"` or `"i32"`. With `budget=("tokens", 16384)` a batch has as many
+    whole samples as fit, and `batch_size`, if given, is the most of them.
+
+    With `window=("tokens", 2048, 8)` each batch is 8 runs of 2048 consecutive rows, cut through
+    samples: tensors [8, 2048] over the ring's memory, of the fields of that axis alone. With
+    `extra=1` they are [8, 2049], and each run ends with the row after it: `[:, :-1]` and `[:, 1:]`
+    are inputs and targets. The name `offsets` is that of the samples of a batch: where they begin
+    among its rows, run after run; `sample_id` has theirs.
+
     `drop_last` leaves out the short last batch of each epoch, as `tail="drop"` does. `timeout` is
     in seconds, for each batch: `Timeout` is raised, after which the same loop continues. All other
     options are those of `Consumer`, by the same names.
@@ -293,11 +429,21 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def __init__(
         self,
         stream: str,
-        batch_size: int,
+        batch_size: int | None = None,
         *,
         fields: str | Sequence[str] | Mapping[str, str] | type[dict[Any, Any]] | None = None,
         drop_last: bool = False,
         timeout: float | None = None,
+        ragged: Literal["flat", "padded", "nested", "varlen"] = "flat",
+        pad_value: float = 0,
+        pad_to_multiple_of: int = 1,
+        pad_token_id: int | None = None,
+        tokens: str | None = None,
+        loss_mask: str | Literal[False] | None = None,
+        offsets: Literal["i64", "i32"] = "i64",
+        budget: tuple[str, int] | str | None = None,
+        window: tuple[str, int, int] | str | None = None,
+        extra: int = 0,
         start: Start | None = None,
         group: str | tuple[str, int, int] | None = None,
         between_epochs: Literal["hold", "let_go"] = "hold",
@@ -310,6 +456,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         **options: Any,
     ) -> None:
         _refuse_names(options)
+        _check_stream(stream)
         _check_seconds("timeout", timeout)
         options.update(
             start=start, group=group, between_epochs=between_epochs, placement=placement, pin=pin,
@@ -317,6 +464,19 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         )  # fmt: skip
         if drop_last:
             options["tail"] = "drop"
+        if budget is not None:
+            options["budget"] = budget
+        if window is not None or extra != 0:
+            options.update(window=window, extra=extra)
+        text = TextForm.of(ragged, tokens, loss_mask, pad_token_id, pad_to_multiple_of, extra)
+        if text is not None:
+            text.check_cut(budget, window)
+        if budget is None and window is None and batch_size is None:
+            raise TypeError(
+                "batchcast: Loader() needs a batch_size, or for a stream with axes a budget such as"
+                ' budget=("tokens", 16384), or a window such as window=("tokens", 2048, 8)'
+            )
+        self._form = RaggedForm(ragged, pad_value, pad_to_multiple_of, offsets, text)
         self._stream = stream
         self._fields = fields
         self._batch_size = batch_size
@@ -335,23 +495,28 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._loop: weakref.ref[_Loop] | None = None
         self._uses_gpu = False
         self._has_warned_of_ranks = False
+        self._has_warned_of_batching = False
 
     def _attach(self) -> Consumer:
         options = dict(self._options)
         resume = self._resume
         if resume is not None:
-            options.update(join="at", cursor=resume["cursor"])
-        if str(options.get("placement", "host")) != "host" and not torch.cuda.is_available():
+            row = resume.get("cursor_row", 0)  # older states have none
+            options.update(join="at", cursor=resume["cursor"], cursor_row=row)
+        names_gpu = re.fullmatch(r"cuda(:[0-9]+)?", str(options.get("placement", "host")))
+        if names_gpu and not torch.cuda.is_available():  # other words: Consumer refuses them
             raise GpuUnavailable(
                 f"batchcast: placement={options['placement']!r}: torch {torch.__version__} sees no"
                 f" GPU (torch.cuda.is_available() is False)"
             )
-        options["group"] = group_of_spawned(options.get("group"))
+        options["group"] = group_of_torch(
+            options.get("group"), options.get("connect_timeout"), options.get("log")
+        )
         consumer = self._make_consumer(options)
         try:
             if resume is not None:
                 check_same_samples(resume, consumer.checkpoint(), options.get("log"))
-            self._collation = collation_of(consumer, self._fields)
+            self._collation = collation_of(consumer, self._fields, self._form)
         except BaseException:
             consumer.close()
             raise
@@ -374,9 +539,11 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def _make_consumer(self, options: dict[str, Any]) -> Consumer:
         """Takes `pin` out of the options where there is no GPU."""
         pinned = dict(options)
+        if self._batch_size is not None:
+            pinned["batch_size"] = self._batch_size
         own_pinned_copies(pinned)
         try:
-            return Consumer(self._stream, self._batch_size, **pinned)
+            return Consumer(self._stream, **pinned)
         except GpuUnavailable as error:
             if not options.get("pin") or torch.cuda.is_available():
                 raise
@@ -387,7 +554,9 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
                 stacklevel=4,
             )
         options["pin"] = False
-        return Consumer(self._stream, self._batch_size, **options)
+        pinned["pin"] = False
+        pinned["access"] = options["access"]
+        return Consumer(self._stream, **pinned)
 
     @property
     def _attached(self) -> Consumer:
@@ -429,7 +598,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
                 return True
             if batches.epoch != consumer.epoch:
                 return False
-            return is_batch_left(consumer, batches.epoch, self._batch_size, self._tail)
+            return is_batch_left(consumer, batches.epoch, self._sized_by, self._tail)
         except Error:  # in a call, in another thread
             return True
 
@@ -464,6 +633,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
             "stream": self._stream,
             "fields": self._fields,
             "batch_size": self._batch_size,
+            "form": self._form,
             "options": self._options,
             "timeout": self.timeout,
             "resume": self._resume,
@@ -483,18 +653,54 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         """One epoch. It replaces the loop before it and skips what is left of that loop's epoch. If
         that loop is asked for another batch, it raises InvalidArgument."""
         consumer = self._attached
+        self._check_uses(consumer)
         self._end_loop(by_another=True)
         loop = _Loop(self, consumer)
         self._loop = weakref.ref(loop)
         self._warn_of_ranks()
+        if not self._has_warned_of_batching:
+            self._has_warned_of_batching = warn_of_second_batching(self._stream)
         return loop
 
+    def _check_uses(self, consumer: Consumer) -> None:
+        """Refuses options that would change nothing in the epoch that begins. They are looked at here,
+        since a budget may be set between two epochs."""
+        oversize = self._options.get("oversize", "error")
+        if oversize != "error" and consumer.budget is None:
+            raise InvalidArgument(
+                f"batchcast: oversize={oversize!r} is of samples beyond a budget, and the loader of"
+                f" stream `{self._stream}` has none: give it one, such as"
+                ' budget=("tokens", 16384), or leave oversize away'
+            )
+        if self._form.pads and not any(axes_of(consumer).values()):
+            raise InvalidArgument(
+                f'batchcast: ragged="padded": no field of stream `{self._stream}` is on an axis, so'
+                " there is nothing to pad. Leave ragged, pad_value and pad_to_multiple_of away."
+            )
+
     def __len__(self) -> int:
-        """Batches of a whole epoch; for a rank of a group, its batches.
+        """Batches of a whole epoch; for a rank of a group, its batches. With a budget, those of the
+        current epoch, which differ.
 
         Raises TypeError, as torch wants it, where the stream's producer does not know.
         """
-        return batches_of_epoch(self._attached, self._batch_size, self._tail)
+        if self._sized_by is None:
+            batches = self._attached.batches_of_epoch()
+            if batches is not None:
+                return batches
+            raise TypeError(
+                f"the number of batches of stream `{self._stream}` with a budget or a window is not"
+                f" known beforehand: it depends on the lengths of samples, which its producer does not"
+                f" know. Tell the framework how many steps to make (max_steps of transformers and"
+                f" Lightning)"
+            )
+        return batches_of_epoch(self._attached, self._sized_by, self._tail)
+
+    @property
+    def _sized_by(self) -> int | None:
+        """The samples of a batch; None with a budget or a window, where they differ."""
+        by_rows = self._options.get("budget") is not None or self._options.get("window") is not None
+        return None if by_rows else self._batch_size
 
     @property
     def _tail(self) -> str:
@@ -580,7 +786,7 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         again.
         """
         cursor = state.get("cursor") if isinstance(state, Mapping) else None
-        if not isinstance(cursor, int) or isinstance(cursor, bool) or cursor < 0:
+        if not isinstance(cursor, int) or isinstance(cursor, bool) or not 0 <= cursor < 2**63:
             what = f"it is {state!r:.60}"
             if isinstance(state, Mapping):
                 is_there = "cursor" in state
@@ -592,13 +798,15 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         if self._consumer is not None:
             consumer = self._attached
             keeps_place = self._options.get("between_epochs") != "let_go"
-            stays = keeps_place and self._loop is None and consumer.cursor == state["cursor"]
+            place = (state["cursor"], state.get("cursor_row", 0))
+            is_there = (consumer.cursor, consumer.cursor_row) == place
+            stays = keeps_place and self._loop is None and is_there
             # One that moves is checked again where it attaches, and warns there.
             log = self._options.get("log") if stays else lambda level, text: None
             check_same_samples(dict(state), consumer.checkpoint(), log)
             if stays:
                 return
-            if self._moves_to(cursor):
+            if self._moves_to(cursor, state.get("cursor_row", 0)):
                 check_same_samples(dict(state), consumer.checkpoint(), self._options.get("log"))
             else:
                 self._attach_anew_at(state)
@@ -621,11 +829,11 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         made = self._collation(batch)
         return made if consumer._delivered else _cloned(made)  # else it is the loop's next
 
-    def _moves_to(self, cursor: int) -> bool:
+    def _moves_to(self, cursor: int, row: int) -> bool:
         """Moves the consumer, which stays attached; returns whether it is there now."""
         consumer, before = self._attached, self.state_dict()
         try:
-            moved = consumer._move_to(cursor)
+            moved = consumer._move_to(cursor, row)
         except (Refused, StreamFinished):
             raise  # it is where it was
         except BaseException:  # Ctrl-C while the producer has the question
@@ -669,8 +877,9 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         return self._attached.class_names
 
     @property
-    def batch_size(self) -> int:
-        """Samples of a batch, of this rank; may be set between two batches."""
+    def batch_size(self) -> int | None:
+        """Samples of a batch, of this rank; may be set between two batches. With a budget the most
+        samples, or None."""
         return self._batch_size
 
     @batch_size.setter
@@ -679,9 +888,51 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         self._batch_size = batch_size
 
     @property
+    def budget(self) -> tuple[str, int] | None:
+        """The axis and the rows that a batch has at most; may be set between two batches."""
+        return self._attached.budget
+
+    @budget.setter
+    def budget(self, budget: tuple[str, int] | str | None) -> None:
+        consumer, before = self._attached, self.budget
+        if self._form.text is not None:
+            self._form.text.check_cut(budget, consumer.window)
+        consumer.budget = budget
+        try:
+            self._collation = collation_of(consumer, self._fields, self._form)
+        except InvalidArgument:
+            consumer.budget = before
+            raise
+        self._options["budget"] = budget
+
+    @property
+    def window(self) -> tuple[str, int, int] | None:
+        """The axis, the rows of a run and the runs of a batch; may be set between two batches. The
+        next one begins where the last one ended."""
+        return self._attached.window
+
+    @window.setter
+    def window(self, window: tuple[str, int, int] | str | None) -> None:
+        consumer, before = self._attached, self.window
+        if self._form.text is not None:
+            self._form.text.check_cut(consumer.budget, window)
+        consumer.window = window
+        try:
+            self._collation = collation_of(consumer, self._fields, self._form)
+        except InvalidArgument:
+            consumer.window = before
+            raise
+        self._options["window"] = window
+
+    @property
     def cursor(self) -> int:
         """The position after the last sample delivered."""
         return self._attached.cursor
+
+    @property
+    def cursor_row(self) -> int:
+        """With a window: inside the sample at `cursor`, the row after the last one delivered."""
+        return self._attached.cursor_row
 
     @property
     def epoch(self) -> int:

@@ -8,11 +8,14 @@
 #include "python/consumer/field.hpp"
 #include "python/consumer/numpy.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,7 +31,8 @@ constexpr const char* about =
     "`writable`. The samples stay until the batch and every array, tensor and field made of it "
     "are\n"
     "gone, in any order, also after the consumer. Until then the producer cannot overwrite them.\n"
-    "A field on a GPU is a Field, for torch.from_dlpack and CuPy.";
+    "A field on a GPU is a Field, for torch.from_dlpack and CuPy. A field on an axis is a Ragged:\n"
+    "the rows of all samples, and the offsets at which each sample's begin.";
 
 /// Throws where it was released.
 [[nodiscard]] const Batch& live(const Batch& batch) {
@@ -61,10 +65,26 @@ constexpr const char* about =
   }
 }
 
+/// A numpy array of int64, which Python owns.
+[[nodiscard]] nb::object offsets_of(const Batch& batch, std::size_t field) {
+  const auto offsets = batch.is_window() ? batch.offsets() : batch.rows<std::byte>(field).offsets();
+  const nb::object array =
+      nb::module_::import_("numpy").attr("empty")(offsets.size(), nb::str("int64"));
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_WRITABLE) != 0) throw nb::python_error();
+  std::memcpy(buffer.buf, offsets.data(), offsets.size_bytes());
+  PyBuffer_Release(&buffer);
+  return array;
+}
+
 /// Throws Forked, Revoked.
 [[nodiscard]] nb::object value_of(const Batch& batch, std::size_t field) {
   batch.check();
   if (batch.fields()[field].on_device) return nb::cast(Field(batch, field));
+  if (batch.fields()[field].axis >= 0) {
+    const nb::object ragged = nb::module_::import_("batchcast._values").attr("Ragged");
+    return ragged(array_of(batch, field), offsets_of(batch, field));
+  }
   return array_of(batch, field);
 }
 
@@ -141,11 +161,15 @@ void add_number(nb::class_<Batch>& type, const char* name, Value (Batch::*get)()
 }
 
 void add_properties(nb::class_<Batch>& type) {
-  add_number(type, "size", &Batch::size, "Number of samples.");
+  add_number(type, "size", &Batch::size, "Number of samples; with a window, of runs.");
   add_number(type, "position", &Batch::position, "Position of its first sample in the stream.");
+  add_number(type, "row", &Batch::row,
+             "With a window: the row of the sample at `position` that it begins with.");
   add_number(type, "epoch", &Batch::epoch, "The epoch that it belongs to.");
-  add_number(type, "padding", &Batch::padding,
-             "With tail=\"pad\": how many of its samples, the last ones, repeat others.");
+  add_number(
+      type, "padding", &Batch::padding,
+      "With tail=\"pad\": how many of its samples, the last ones, repeat others. With a window,\n"
+      "rows.");
   add_number(
       type, "writable", &Batch::writable,
       "Whether its memory is private to this consumer, so that its arrays can be written to.");
@@ -176,6 +200,24 @@ void add_batch(nb::module_& module) {
             return Field(live(batch), index_of(batch, name));
           },
           nb::arg("name"), "The field of that name, for DLPack; `sample_id` is one as well.")
+      .def(
+          "offsets",
+          [](const Batch& batch, std::optional<std::string_view> name) {
+            if (!name && !live(batch).is_window()) {
+              throw InvalidArgument(
+                  "batchcast: offsets() of a batch that no window cuts needs the name of a field "
+                  "on an axis.");
+            }
+            const std::size_t field = name ? index_of(batch, *name) : 0;
+            live(batch).check();
+            return offsets_of(batch, field);
+          },
+          nb::arg("name") = nb::none(),
+          nb::sig("def offsets(self, name: str | None = None) -> "
+                  "numpy.typing.NDArray[numpy.int64]"),
+          "Of a field on an axis: sample i has the rows from offsets[i] to offsets[i + 1]. With a\n"
+          "window, without a name: the same of its rows, run after run, without the extra ones. A\n"
+          "copy.")
       .def(
           "use",
           [](const Batch& batch, std::uintptr_t stream) {

@@ -34,6 +34,29 @@ namespace {
   return is_true != 0;
 }
 
+// ---- the parts of a tuple, each with its place in errors
+
+[[nodiscard]] nb::tuple parts_of(const Argument& it, std::size_t count, const char* wanted) {
+  if (PySequence_Check(it.value.ptr()) == 0) it.refuse_type(wanted);
+  nb::tuple parts = it.items();
+  if (parts.size() == count) return parts;
+  raise("WrongType",
+        text("batchcast: {} has to be {}, not one of {} items", it.name, wanted, parts.size()));
+}
+
+[[nodiscard]] std::string axis_in(const Argument& it, const nb::tuple& parts) {
+  const std::string place = text("{}[0]", it.name);
+  return Argument{place.c_str(), parts[0]}.text();
+}
+
+[[nodiscard]] std::uint64_t count_in(const Argument& it, const nb::tuple& parts, std::size_t i) {
+  constexpr std::uint64_t most = 9'000'000'000'000'000;  // of what AXIS=ROWS reads
+  const std::string place = text("{}[{}]", it.name, i);
+  const std::uint64_t count = Argument{place.c_str(), parts[i]}.number(most, 1);
+  if (count == 0) Argument{place.c_str(), parts[i]}.refuse(text("0 is not from 1 to {}.", most));
+  return count;
+}
+
 }  // namespace
 
 // ---- one argument
@@ -51,26 +74,43 @@ std::string Argument::text() const {
   if (!PyUnicode_Check(value.ptr())) refuse_type("a str");
   Py_ssize_t bytes = 0;
   const char* const utf8 = PyUnicode_AsUTF8AndSize(value.ptr(), &bytes);
-  if (utf8 == nullptr) throw nb::python_error();
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    refuse("this text has a lone surrogate, which is no character and has no bytes.");
+  }
   return {utf8, static_cast<std::size_t>(bytes)};
 }
 
 std::string Argument::path() const {
   PyObject* bytes = nullptr;
-  if (PyUnicode_FSConverter(value.ptr(), &bytes) == 0) throw nb::python_error();
+  if (PyUnicode_FSConverter(value.ptr(), &bytes) == 0) {
+    const bool is_encoding = PyErr_ExceptionMatches(PyExc_UnicodeError) != 0;
+    if (!is_encoding) throw nb::python_error();
+    PyErr_Clear();
+    refuse("this path has a lone surrogate, which is no character and has no bytes.");
+  }
   const nb::bytes held = nb::steal<nb::bytes>(bytes);
   return {held.c_str(), held.size()};
 }
 
-std::uint64_t Argument::number(std::uint64_t most) const {
+std::uint64_t Argument::number(std::uint64_t most, std::uint64_t least) const {
   if (PyIndex_Check(value.ptr()) == 0 || PyBool_Check(value.ptr())) refuse_type("an int");
   const nb::object whole = nb::steal(PyNumber_Index(value.ptr()));
-  if (!whole.is_valid()) throw nb::python_error();
+  if (!whole.is_valid()) {
+    if (PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw nb::python_error();
+    PyErr_Clear();  // of an array of several values
+    refuse_type("an int");
+  }
   const unsigned long long number = PyLong_AsUnsignedLongLong(whole.ptr());
   const bool fits = PyErr_Occurred() == nullptr;
   PyErr_Clear();
   if (!fits || number > most) {
-    refuse(batchcast::text("{} is not from 0 to {}.", nb::str(whole).c_str(), most));
+    const nb::str shown(whole);
+    const bool has_limit = most != std::numeric_limits<std::uint64_t>::max();
+    const bool is_negative = shown.c_str()[0] == '-';
+    refuse(has_limit || !is_negative
+               ? batchcast::text("{} is not from {} to {}.", shown.c_str(), least, most)
+               : batchcast::text("`{}` must be a whole number, {} or more.", shown.c_str(), least));
   }
   return number;
 }
@@ -133,7 +173,7 @@ options::Value Argument::value_of(const options::Option& option) const {
     case Kind::flag:
       return flag();
     case Kind::count:
-      if (option.word.empty()) return number(option.most);
+      if (option.word.empty()) return number(option.most, option.least);
       return options::value_in(option, is_text ? text() : std::to_string(number()));
     case Kind::seconds: {
       if (PyBool_Check(value.ptr())) refuse_type("a number");
@@ -155,6 +195,12 @@ options::Value Argument::value_of(const options::Option& option) const {
       return counts();
     case Kind::group:
       return is_text ? text() : group_text();
+    case Kind::budget:
+      return is_text ? text() : budget_text();
+    case Kind::window:
+      return is_text ? text() : window_text();
+    case Kind::rows:
+      return row_texts();
     default:
       return text();
   }
@@ -185,6 +231,35 @@ std::string Argument::group_text() const {
     return std::to_string(Argument{name, parts[i]}.number(~std::uint32_t{0}));
   };
   return batchcast::text("{}:{}/{}", Argument{name, parts[0]}.text(), number(1), number(2));
+}
+
+std::string Argument::budget_text() const {
+  const char* const wanted = "a tuple (axis, rows) or \"AXIS=ROWS\"";
+  const nb::tuple parts = parts_of(*this, 2, wanted);
+  const std::string axis = axis_in(*this, parts);
+  return batchcast::text("{}={}", axis, count_in(*this, parts, 1));
+}
+
+std::string Argument::window_text() const {
+  const char* const wanted = "a tuple (axis, rows, runs) or \"AXIS=ROWSxRUNS\"";
+  const nb::tuple parts = parts_of(*this, 3, wanted);
+  const std::string axis = axis_in(*this, parts);
+  const std::uint64_t rows = count_in(*this, parts, 1);
+  return batchcast::text("{}={}x{}", axis, rows, count_in(*this, parts, 2));
+}
+
+std::vector<std::string> Argument::row_texts() const {
+  if (PyUnicode_Check(value.ptr()) != 0) return {text()};
+  if (PyMapping_Check(value.ptr()) == 0 || PySequence_Check(value.ptr()) != 0) {
+    refuse_type("a dict of numbers of rows by the names of axes");
+  }
+  std::vector<std::string> all;
+  for (const nb::handle pair : nb::borrow(value).attr("items")()) {
+    const nb::object axis = pair[0];
+    const nb::object rows = pair[1];
+    all.push_back(batchcast::text("{}={}", Argument{name, axis}.text(), nb::str(rows).c_str()));
+  }
+  return all;
 }
 
 nb::object object_of(const options::Value& value) {

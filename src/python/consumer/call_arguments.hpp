@@ -24,8 +24,9 @@ struct Argument {
   [[nodiscard]] std::string text() const;
   /// A text, or what os.fspath makes one of.
   [[nodiscard]] std::string path() const;
-  /// Throws InvalidArgument for one that is negative or above `most`.
-  [[nodiscard]] std::uint64_t number(std::uint64_t most = ~std::uint64_t{0}) const;
+  /// Throws InvalidArgument for one that is negative or above `most`; `least` is for its text.
+  [[nodiscard]] std::uint64_t number(std::uint64_t most = ~std::uint64_t{0},
+                                     std::uint64_t least = 0) const;
   [[nodiscard]] double real() const;
   [[nodiscard]] bool flag() const;
   /// A sequence other than a text; its items are arguments of this name.
@@ -41,6 +42,9 @@ struct Argument {
   [[nodiscard]] std::vector<std::uint64_t> counts() const;
   /// A tuple (name, rank, world) as the command line has it.
   [[nodiscard]] std::string group_text() const;
+  [[nodiscard]] std::string budget_text() const;
+  [[nodiscard]] std::string window_text() const;
+  [[nodiscard]] std::vector<std::string> row_texts() const;
 
   /// Raises WrongType.
   [[noreturn]] void refuse_type(const char* wanted) const;

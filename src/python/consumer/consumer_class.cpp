@@ -116,6 +116,7 @@ class Loop {
   nb::list specs;
   for (const FieldSpec& field : trainer.looked_at().schema()) {
     nb::list shape;
+    if (field.on_axis()) shape.append(field.axis);
     for (const std::int64_t extent : field.shape) shape.append(extent);
     const std::string_view dtype = name_of(field.dtype);
     specs.append(spec(field.name, nb::str(dtype.data(), dtype.size()), nb::tuple(shape)));
@@ -142,7 +143,7 @@ class Loop {
   return values().attr("ConsumerStats")(
       stats.samples, stats.batches, stats.skipped, stats.waits, stats.wait_seconds,
       stats.attach_seconds, stats.late_wakeups, stats.epochs_matched, stats.epochs_mismatched,
-      stats.epochs_unknown, stats.leases_held);
+      stats.epochs_unknown, stats.leases_held, stats.oversized, stats.dropped_rows);
 }
 
 [[nodiscard]] std::string text_of(const Trainer& trainer) {
@@ -163,6 +164,7 @@ class Loop {
   const Checkpoint saved = batchcast::checkpoint_of(trainer.looked_at(), trainer.stream());
   nb::dict members;
   members["cursor"] = trainer.cursor();
+  members["cursor_row"] = trainer.cursor_row();
   members["stream"] = saved.stream;
   members["recipe_json"] = saved.recipe_json;
   members["schema_json"] = saved.schema_json;
@@ -184,6 +186,7 @@ class Loop {
     if (!value.is_none()) to = Argument{name, value}.number();
   };
   number("cursor", checkpoint.cursor);
+  number("cursor_row", checkpoint.cursor_row);
   text("stream", checkpoint.stream);
   text("recipe_json", checkpoint.recipe_json);
   text("schema_json", checkpoint.schema_json);
@@ -257,16 +260,21 @@ void add_calls(nb::class_<Trainer>& type) {
           "of the following epoch where this one has no more. Changes nothing.")
       .def("has_next_epoch", &Trainer::has_next_epoch,
            "Whether another epoch follows; waits until that is known.")
+      .def("batches_of_epoch", &Trainer::batches_of_epoch,
+           "How many batches the whole epoch has that the next batch belongs to; of a rank, its\n"
+           "batches. None where the producer does not know: with a budget or a window, lengths.")
       .def("newest", &Trainer::newest, nb::arg("samples_max"),
            "A copy of the newest samples that the ring holds, at most `samples_max`; None while\n"
            "there are none. It leaves the consumer where it is.")
       .def("leave_epoch", &Trainer::leave_epoch, "Skips what is left of the current epoch.")
       .def(
           "_move_to",
-          [](Trainer& trainer, const nb::object& cursor) {
-            return trainer.move_to(Argument{"cursor", cursor}.number());
+          [](Trainer& trainer, const nb::object& cursor, const nb::object& row) {
+            return trainer.move_to(
+                {Argument{"cursor", cursor}.number(), Argument{"row", row}.number()});
           },
-          nb::arg("cursor"), nb::sig("def _move_to(self, cursor: int) -> bool"),
+          nb::arg("cursor"), nb::arg("row") = 0,
+          nb::sig("def _move_to(self, cursor: int, row: int = 0) -> bool"),
           "Moves to another position without leaving the stream. False, and it stays, where only "
           "a\n"
           "consumer that attaches again may have it. Raises Refused, StreamFinished: it stays, "
@@ -300,7 +308,7 @@ void add_calls(nb::class_<Trainer>& type) {
           nb::sig("def __iter__(self) -> collections.abc.Iterator[Batch]"))
       .def("checkpoint", &checkpoint_of, nb::sig("def checkpoint(self) -> dict[str, int | str]"),
            "Where it is, as plain values to store beside the model: to go on there, pass `cursor`\n"
-           "with join=\"at\". See check_same_samples.")
+           "and `cursor_row` with join=\"at\". See check_same_samples.")
       .def("__repr__", &text_of);
 }
 
@@ -314,11 +322,66 @@ void add_properties(nb::class_<Trainer>& type) {
   type.def_prop_rw(
       "batch_size", [](const Trainer& trainer) { return trainer.looked_at().batch_size(); },
       [](Trainer& trainer, const nb::object& size) {
-        trainer.set_batch_size(Argument{"batch_size", size}.number());
+        trainer.set_batch_size(Argument{"batch_size", size}.number(~std::uint64_t{0}, 1));
       },
       nb::for_getter(nb::sig("def batch_size(self) -> int")),
       nb::for_setter(nb::sig("def batch_size(self, size: int, /) -> None")),
       "Samples in a batch; can be set, for the next batches.");
+  type.def_prop_rw(
+      "budget",
+      [](const Trainer& trainer) -> nb::object {
+        const Budget budget = trainer.looked_at().budget();
+        if (!budget.is_set()) return nb::none();
+        return nb::make_tuple(budget.axis, budget.rows);
+      },
+      [](Trainer& trainer, const nb::object& budget) {
+        const Argument given{"budget", budget};
+        if (given.is_none()) return trainer.set_budget({});
+        const options::Option& option =
+            *options::find(options::consumer_options().options(), "budget");
+        ConsumerOptions asked;
+        try {
+          options::assign(option, &asked, given.value_of(option));
+        } catch (const options::Refused& refused) {
+          given.refuse(std::string(refused.what()) + ".");
+        }
+        trainer.set_budget(asked.budget);
+      },
+      nb::for_getter(nb::sig("def budget(self) -> tuple[str, int] | None")),
+      nb::for_setter(nb::sig("def budget(self, budget: tuple[str, int] | str | None, /) -> None")),
+      nb::for_setter(nb::arg("budget").none()),
+      "The axis and the rows that a batch has at most; None without. Can be set, for the next\n"
+      "batches.");
+  type.def_prop_rw(
+      "window",
+      [](const Trainer& trainer) -> nb::object {
+        const Window window = trainer.looked_at().window();
+        if (!window.is_set()) return nb::none();
+        return nb::make_tuple(window.axis, window.rows, window.runs);
+      },
+      [](Trainer& trainer, const nb::object& window) {
+        const Argument given{"window", window};
+        if (given.is_none()) return trainer.set_window({});
+        const options::Option& option =
+            *options::find(options::consumer_options().options(), "window");
+        ConsumerOptions asked;
+        asked.window.extra = trainer.looked_at().window().extra;
+        try {
+          options::assign(option, &asked, given.value_of(option));
+        } catch (const options::Refused& refused) {
+          given.refuse(std::string(refused.what()) + ".");
+        }
+        trainer.set_window(asked.window);
+      },
+      nb::for_getter(nb::sig("def window(self) -> tuple[str, int, int] | None")),
+      nb::for_setter(
+          nb::sig("def window(self, window: tuple[str, int, int] | str | None, /) -> None")),
+      nb::for_setter(nb::arg("window").none()),
+      "The axis, the rows of a run and the runs of a batch; None without. Can be set, for the\n"
+      "next batches, which begin where the last one ended.");
+  type.def_prop_ro("cursor_row", &Trainer::cursor_row,
+                   "With a window: inside the sample at `cursor`, the row after the last one\n"
+                   "delivered.");
   type.def_prop_ro("cursor", &Trainer::cursor,
                    "Position after the last sample delivered: what to save, for join=\"at\".")
       .def_prop_ro("epoch", &Trainer::epoch, "The epoch that the next batch belongs to.");
@@ -344,7 +407,9 @@ void add_properties(nb::class_<Trainer>& type) {
                    "The group that it is a rank of, by its numbers where \"auto\" was asked for.")
       .def_prop_ro("schema", &schema_of,
                    nb::sig("def schema(self) -> tuple[batchcast.FieldSpec, ...]"),
-                   "The stream's fields in order: name, dtype and shape of one sample.")
+                   "The stream's fields in order: name, dtype and shape of one sample. The shape "
+                   "of a field\n"
+                   "on an axis begins with the axis's name.")
       .def_prop_ro("recipe", &recipe_of, nb::sig("def recipe(self) -> dict[str, typing.Any]"),
                    "The stream's recipe; empty without one.")
       .def_prop_ro("class_names", &class_names_of,

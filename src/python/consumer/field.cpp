@@ -39,7 +39,7 @@ constexpr const char* about =
 
 [[nodiscard]] nb::tuple shape_of(const Field& field) {
   nb::list shape;
-  shape.append(field.batch().size());
+  shape.append(field.batch().extent(field.index()));
   for (const std::int64_t extent : field.info().spec.shape) shape.append(extent);
   return nb::tuple(shape);
 }
@@ -183,8 +183,8 @@ void add_field(nb::module_& module) {
           "dtype", [](const Field& field) { return numpy_type(field.info().spec); },
           nb::sig("def dtype(self) -> numpy.dtype[typing.Any]"), "The type of its elements.")
       .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"),
-                   "The number of samples, then the shape of one.")
-      .def("__len__", [](const Field& field) { return field.batch().size(); })
+                   "The number of samples, or of rows on an axis, then the shape of one.")
+      .def("__len__", [](const Field& field) { return field.batch().extent(field.index()); })
       .def_prop_ro("__array_interface__", &array_interface,
                    nb::sig("def __array_interface__(self) -> dict[str, typing.Any]"))
       .def_prop_ro("__cuda_array_interface__", &cuda_array_interface,

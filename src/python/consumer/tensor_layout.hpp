@@ -30,7 +30,7 @@ struct Layout {
 [[nodiscard]] inline Layout layout_of(const Batch& batch, std::size_t field) {
   const FieldInfo& info = batch.fields()[field];
   const auto view =
-      info.on_device ? batch.device_field<std::byte>(field) : batch.field<std::byte>(field);
+      info.on_device ? batch.device_field<std::byte>(field) : batch.all<std::byte>(field);
   return {info, const_cast<std::byte*>(view.data()), view.size(), view.sample_stride_bytes()};
 }
 

@@ -18,10 +18,12 @@ namespace {
 /// Where the batch begins; for a rank's part, where the batch of all ranks begins. A batch with
 /// padding does not say that. Then it is the cursor `before`, since such a part ends an epoch that
 /// others have begun.
-[[nodiscard]] std::uint64_t begin_of(const Batch& batch, const Group& group, std::uint64_t before) {
-  if (group.world == 0) return batch.position();
-  if (batch.padding() != 0) return before;
-  return batch.position() - group.rank * batch.size();
+[[nodiscard]] RowPlace begin_of(const Batch& batch, const Group& group, RowPlace before,
+                                bool has_budget) {
+  if (group.world == 0) return {batch.position(), batch.is_window() ? batch.row() : 0};
+  if (batch.is_window()) return before;
+  if (has_budget || batch.padding() != 0) return {before.position, 0};
+  return {batch.position() - group.rank * batch.size(), 0};
 }
 
 }  // namespace
@@ -67,10 +69,11 @@ std::optional<Batch> Trainer::next(int timeout_ms) {
 nb::object Trainer::hold(int timeout_ms) {
   check_ready();
   if (held_.is_valid()) return held_;
-  const std::uint64_t before = consumer_->cursor();
+  const RowPlace before{consumer_->cursor(), consumer_->cursor_row()};
   std::optional<Batch> batch = next_new(timeout_ms);
   if (!batch) return {};
-  cursor_of_held_ = begin_of(*batch, consumer_->group(), before);
+  const bool has_budget = consumer_->budget().is_set();
+  cursor_of_held_ = begin_of(*batch, consumer_->group(), before, has_budget);
   held_ = nb::cast(std::move(*batch));
   return held_;
 }
@@ -146,7 +149,7 @@ void Trainer::leave_epoch() {
   calls_->run([&] { consumer_->leave_epoch(); });
 }
 
-bool Trainer::move_to(std::uint64_t cursor) {
+bool Trainer::move_to(RowPlace cursor) {
   check_ready();
   if (held_.is_valid()) return false;
   bool moved = false;
@@ -155,9 +158,32 @@ bool Trainer::move_to(std::uint64_t cursor) {
   return moved;
 }
 
+std::optional<std::uint64_t> Trainer::batches_of_epoch() {
+  check_ready();
+  std::optional<std::uint64_t> batches;
+  calls_->run([&] { batches = consumer_->batches_of_epoch(); });
+  return batches;
+}
+
 void Trainer::set_batch_size(std::uint64_t batch_size) {
   try {
     changed().set_batch_size(batch_size);
+  } catch (const RingTooSmall& error) {
+    throw told(error.what());
+  }
+}
+
+void Trainer::set_budget(const Budget& budget) {
+  try {
+    changed().set_budget(budget);
+  } catch (const RingTooSmall& error) {
+    throw told(error.what());
+  }
+}
+
+void Trainer::set_window(const Window& window) {
+  try {
+    changed().set_window(window);
   } catch (const RingTooSmall& error) {
     throw told(error.what());
   }
@@ -184,7 +210,12 @@ Consumer& Trainer::changed() {
 
 std::uint64_t Trainer::cursor() const {
   const Consumer& consumer = looked_at();
-  return held_.is_valid() ? cursor_of_held_ : consumer.cursor();
+  return held_.is_valid() ? cursor_of_held_.position : consumer.cursor();
+}
+
+std::uint64_t Trainer::cursor_row() const {
+  const Consumer& consumer = looked_at();
+  return held_.is_valid() ? cursor_of_held_.row : consumer.cursor_row();
 }
 
 std::uint64_t Trainer::epoch() const {

@@ -40,9 +40,12 @@ class Trainer {
   [[nodiscard]] std::optional<Batch> newest(std::uint64_t samples_max);
   void leave_epoch();
   /// As Consumer::move_to; loops that were under way skip nothing any more.
-  [[nodiscard]] bool move_to(std::uint64_t cursor);
+  [[nodiscard]] bool move_to(RowPlace cursor);
+  [[nodiscard]] std::optional<std::uint64_t> batches_of_epoch();
   /// Throws RingTooSmall, InvalidArgument.
   void set_batch_size(std::uint64_t batch_size);
+  void set_budget(const Budget& budget);
+  void set_window(const Window& window);
   void close();
 
   /// The consumer, to look at. Throws InvalidArgument where it is closed or in use, Forked.
@@ -51,6 +54,7 @@ class Trainer {
   [[nodiscard]] Consumer& changed();
   /// The cursor of the batch that is held, else of what comes next. They throw as `looked_at`.
   [[nodiscard]] std::uint64_t cursor() const;
+  [[nodiscard]] std::uint64_t cursor_row() const;
   [[nodiscard]] std::uint64_t epoch() const;
   void set_cuda_stream(void* stream);
 
@@ -81,7 +85,7 @@ class Trainer {
   const std::shared_ptr<Calls> calls_ = std::make_shared<Calls>();
   std::optional<Consumer> consumer_;
   nanobind::object held_;  ///< a Batch that is taken, and not delivered
-  std::uint64_t cursor_of_held_ = 0;
+  RowPlace cursor_of_held_;
   std::uint64_t loops_ = 0;
   std::uint64_t left_loop_ = 0;  ///< the last one within which `leave_epoch` was called
   const bool starts_;            ///< the stream, where it is not served

@@ -14,6 +14,7 @@
 #include <batchcast/ring/fork_guard.hpp>
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -28,7 +29,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,14 +44,17 @@ namespace {
 constexpr int slice_ms = 50;  ///< between two looks for Ctrl-C
 
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
-/// Each field's name, dtype and array.
-using Columns = std::vector<std::tuple<std::string, std::string, Array>>;
+/// Each field's name, dtype and array; of one on an axis, the axis and how many rows each sample
+/// has.
+using Columns = std::vector<std::tuple<std::string, std::string, Array, std::string, Array>>;
 
 /// One field of a batch.
 struct Column {
   FieldSpec spec;
   const std::byte* data = nullptr;
-  std::size_t sample_bytes = 0;
+  std::size_t sample_bytes = 0;                 ///< of a field on an axis, of a row
+  std::span<const std::uint64_t> lengths = {};  ///< of one on an axis
+  std::vector<std::uint64_t> offsets = {};
 };
 
 /// A stream whose samples come batch by batch from one thread, and whose epochs end when that says
@@ -77,8 +83,12 @@ class BatchStream {
   /// the GIL held.
   [[nodiscard]] bool append(const Columns& batch) {
     std::vector<Column> columns;
-    for (const auto& [name, dtype, array] : batch) columns.push_back(column_of(name, dtype, array));
-    const std::size_t count = std::get<Array>(batch.front()).shape(0);
+    for (const auto& [name, dtype, array, axis, lengths] : batch) {
+      columns.push_back(column_of(name, dtype, array, axis, lengths));
+    }
+    const Column& one = columns.front();
+    const std::size_t count =
+        one.spec.on_axis() ? one.lengths.size() : std::get<2>(batch.front()).shape(0);
     const WithoutGil released;
     const Turn turn = take_turn();
     std::shared_ptr<Producer> producer = turn ? producer_now() : nullptr;
@@ -89,6 +99,10 @@ class BatchStream {
       if (!loan) {
         if (producer->over()) return false;
         look(*producer);
+        continue;
+      }
+      if (!take_rows(columns, begin, *producer, *loan)) {
+        if (producer->over()) return false;
         continue;
       }
       copy(columns, begin, *loan);
@@ -158,9 +172,21 @@ class BatchStream {
     gone.swap(producer_);
   }
 
+  void set(const SettingValues& values) {
+    const std::lock_guard lock(mutex_);
+    if (!producer_) {
+      throw InvalidArgument(
+          text("batchcast: stream `{}` is not served at present.", options_.producer.stream));
+    }
+    producer_->set(values);
+  }
   [[nodiscard]] ProducerStats stats() const {
     const std::lock_guard lock(mutex_);
-    return producer_ ? producer_->stats() : last_;
+    if (producer_) return producer_->stats();
+    ProducerStats stats = last_;
+    // It was stopped before its first batch came.
+    if (!why_.empty() && stats.state == StreamState::starting) stats.state = StreamState::stopped;
+    return stats;
   }
   [[nodiscard]] std::string directory() const {
     const std::lock_guard lock(mutex_);
@@ -186,8 +212,17 @@ class BatchStream {
   }
 
   [[nodiscard]] static Column column_of(const std::string& name, const std::string& dtype,
-                                        const Array& array) {
+                                        const Array& array, const std::string& axis,
+                                        const Array& lengths) {
     Column column{{name, *parse_dtype(dtype), {}}, static_cast<const std::byte*>(array.data()), 0};
+    column.spec.axis = axis;
+    if (!axis.empty()) {
+      column.lengths = {static_cast<const std::uint64_t*>(lengths.data()), lengths.size()};
+      column.offsets.assign(1, 0);
+      for (const std::uint64_t rows : column.lengths) {
+        column.offsets.push_back(column.offsets.back() + rows);
+      }
+    }
     for (std::size_t i = 1; i < array.ndim(); ++i) {
       column.spec.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
     }
@@ -215,6 +250,7 @@ class BatchStream {
     log_(LogLevel::info, text("stream `{}` serves a {}: {}. It is not pure: only its producer can "
                               "make its samples again",
                               options_.producer.stream, served_from_, text_of(asked.schema)));
+    say_rows(columns, asked);
     const std::lock_guard lock(mutex_);
     if (!why_.empty()) return nullptr;
     producer_ = std::make_shared<Producer>(std::move(asked));
@@ -222,8 +258,53 @@ class BatchStream {
     return producer_;
   }
 
+  /// Of each axis that the options do not speak of: a quarter more than the first batch has.
+  static void say_rows(const std::vector<Column>& columns, ProducerOptions& asked) {
+    for (const Column& column : columns) {
+      if (!column.spec.on_axis()) continue;
+      const std::string& axis = column.spec.axis;
+      const auto is_it = [&](const auto& one) { return one.axis == axis; };
+      if (std::any_of(asked.rows.begin(), asked.rows.end(), is_it) ||
+          std::any_of(asked.rows_per_sample.begin(), asked.rows_per_sample.end(), is_it)) {
+        continue;
+      }
+      const double mean = static_cast<double>(column.offsets.back()) /
+                          static_cast<double>(std::max<std::size_t>(1, column.lengths.size()));
+      asked.rows_per_sample.push_back({axis, std::max(1.0, 1.25 * mean)});
+    }
+  }
+
+  /// Of each axis, for all samples of the loan, which may become shorter. False where it has none
+  /// any more. Looks for Ctrl-C.
+  [[nodiscard]] bool take_rows(const std::vector<Column>& columns, std::size_t begin,
+                               Producer& producer, Loan& loan) {
+    std::vector<std::string_view> axes;
+    std::vector<std::span<const std::uint64_t>> lengths;
+    for (const Column& column : columns) {
+      const std::string_view axis = column.spec.axis;
+      if (axis.empty() || std::find(axes.begin(), axes.end(), axis) != axes.end()) continue;
+      axes.push_back(axis);
+      lengths.push_back(column.lengths.subspan(begin));
+    }
+    if (axes.empty()) return true;
+    for (;;) {
+      const Loan::Taken taken = loan.try_take_rows(lengths, slice_ms);
+      if (taken != Loan::Taken::timed_out) return taken == Loan::Taken::taken;
+      look(producer);
+    }
+  }
+
   static void copy(const std::vector<Column>& columns, std::size_t begin, const Loan& loan) {
     for (const Column& column : columns) {
+      if (column.spec.on_axis()) {
+        const std::uint64_t first = column.offsets[begin];
+        const std::uint64_t rows = column.offsets[begin + loan.size()] - first;
+        if (rows == 0) continue;
+        const auto places = loan.rows<std::byte>(0, column.spec.name);  // the others' follow
+        std::memcpy(places.data(), column.data + first * column.sample_bytes,
+                    rows * column.sample_bytes);
+        continue;
+      }
       const std::byte* from = column.data + begin * column.sample_bytes;
       if (column.spec.name == sample_id_name) {
         std::memcpy(loan.sample_ids().data(), from, loan.size() * column.sample_bytes);
@@ -293,9 +374,10 @@ void add_batch_stream(nb::module_& module) {
           },
           nb::arg("columns"),
           nb::sig("def append(self, columns: "
-                  "list[tuple[str, str, numpy.typing.NDArray[typing.Any]]]) -> bool"),
-          "Copies a batch, each field's name, dtype and array, into the ring. False once the "
-          "stream is over.")
+                  "list[tuple[str, str, numpy.typing.NDArray[typing.Any], str, "
+                  "numpy.typing.NDArray[typing.Any]]]) -> bool"),
+          "Copies a batch, each field's name, dtype and array, and of one on an axis the axis and "
+          "each sample's rows (u64), into the ring. False once the stream is over.")
       .def("end_epoch", &BatchStream::end_epoch, Released())
       .def("finish", &BatchStream::finish, Released(),
            "Once every epoch is appended, to be called until it is True: consumers have drained "
@@ -305,6 +387,8 @@ void add_batch_stream(nb::module_& module) {
       .def("fail", &BatchStream::fail, nb::arg("why"), Released())
       .def("close", &BatchStream::close, Released())
       .def_prop_ro("directory", &BatchStream::directory, Released())
+      .def("set", &BatchStream::set, nb::arg("values"), Released(),
+           "Changes settings, by name and value.")
       .def(
           "stats",
           [](const BatchStream& stream) {
@@ -313,7 +397,7 @@ void add_batch_stream(nb::module_& module) {
               const WithoutGil released;
               stats = stream.stats();
             }
-            return stats_dict(stats, {}, 0);
+            return stats_dict(stats, {}, 0, {});
           },
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
 }

@@ -13,7 +13,9 @@
 #include <batchcast/core/named_thread.hpp>
 #include <batchcast/ring/fork_guard.hpp>
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <atomic>
 #include <chrono>
@@ -87,13 +89,22 @@ class Run {
     ProducerStats stream;
     FeederStats feeder;
     std::uint64_t bad_samples = 0;
+    StandIns stand_ins;
     std::string directory;
+    CacheStats cache = {};
   };
   [[nodiscard]] Stats stats() const {
     const std::lock_guard lock(mutex_);
     return producer_ == nullptr ? last_ : stats_now();
   }
   [[nodiscard]] const std::string& stream() const noexcept { return options_.producer.stream; }
+  void set(const SettingValues& values) {
+    const std::lock_guard lock(mutex_);
+    if (producer_ == nullptr) {
+      throw InvalidArgument(text("batchcast: stream `{}` is not served at present.", stream()));
+    }
+    producer_->set(values);
+  }
 
  private:
   void note_failure(std::exception_ptr failure) {
@@ -102,8 +113,9 @@ class Run {
   }
 
   [[nodiscard]] Stats stats_now() const {
-    return {producer_->stats(), service_ == nullptr ? FeederStats() : service_->feeder_stats(),
-            dataset_->bad_samples(), producer_->directory()};
+    return {producer_->stats(),      service_ == nullptr ? FeederStats() : service_->feeder_stats(),
+            dataset_->bad_samples(), dataset_->stand_ins(),
+            producer_->directory(),  dataset_->cache_stats()};
   }
 
   [[nodiscard]] std::string asked_to_end(int timeout_ms) {
@@ -134,7 +146,7 @@ class Run {
                                    source_);
     if (!asked_to_end(0).empty()) return;
     ProducerOptions asked = producer_options(dataset);
-    serving::rehearse_serving(options_, asked);
+    serving::rehearse_serving(options_, asked, dataset);
     const serving::UnwaitedStderr unwaited;
     Producer producer(std::move(asked));
     if (talks_) serving::say_what_is_served(producer);
@@ -142,7 +154,7 @@ class Run {
                               dataset, options_.producer.wait_for, options_.idle_exit_s, talks_});
     begin(producer, service, dataset);
     try {
-      if (service.produce({.workers = options_.workers.value_or(0)})) {
+      if (service.produce(serving::feeding_options(options_))) {
         static_cast<void>(service.linger(options_.linger_s));
       } else {
         leave_to(producer, service.take_feeder());
@@ -319,6 +331,12 @@ void add_dataset_stream(nb::module_& module) {
       .def_prop_ro("directory",
                    [](const DatasetStream& stream) { return stream.run().stats().directory; })
       .def(
+          "set",
+          [](const DatasetStream& stream, const SettingValues& values) {
+            stream.run().set(values);
+          },
+          nb::arg("values"), Released(), "Changes settings, by name and value.")
+      .def(
           "stats",
           [](const DatasetStream& stream) {
             Run::Stats stats;
@@ -326,7 +344,8 @@ void add_dataset_stream(nb::module_& module) {
               const WithoutGil released;
               stats = stream.run().stats();
             }
-            return stats_dict(stats.stream, stats.feeder, stats.bad_samples);
+            return stats_dict(stats.stream, stats.feeder, stats.bad_samples, stats.stand_ins,
+                              stats.cache);
           },
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
 }

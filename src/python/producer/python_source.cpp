@@ -6,6 +6,7 @@
 #include "python/producer/producer_bindings.hpp"
 
 #include "data/codec/format.hpp"
+#include "data/frame_list.hpp"
 #include "data/tensor_part.hpp"
 
 #include <batchcast/core/clock.hpp>
@@ -13,6 +14,8 @@
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/text.hpp>
 
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -22,6 +25,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -75,15 +79,23 @@ constexpr off_t file_bytes_max = (off_t{1} << 32) - 1;  ///< as an image folder 
   throw BadSample(text("{}: {}", path, std::generic_category().message(error_number)));
 }
 
-void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+struct OpenedFile {
+  FileDescriptor file;
+  std::uint64_t byte_count = 0;
+};
+
+OpenedFile open_file(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (!file || ::fstat(file.get(), &status) != 0) refuse_file(path, errno);
   if (!S_ISREG(status.st_mode)) throw BadSample(text("{} is no regular file", path));
   if (status.st_size > file_bytes_max) {
     throw BadSample(text("{} has 4 GiB or more, and is no file of one sample", path));
   }
-  const std::span<std::byte> to = parts.make(part, static_cast<std::size_t>(status.st_size));
+  return {std::move(file), static_cast<std::uint64_t>(status.st_size)};
+}
+
+void read_all(const FileDescriptor& file, const std::string& path, std::span<std::byte> to) {
   for (std::size_t done = 0; done < to.size();) {
     const ssize_t got = ::read(file.get(), to.data() + done, to.size() - done);
     if (got < 0 && errno == EINTR) continue;
@@ -93,13 +105,24 @@ void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
   }
 }
 
+void read_file(const std::string& path, std::size_t part, SampleParts& parts) {
+  const OpenedFile opened = open_file(path);
+  read_all(opened.file, path, parts.make(part, static_cast<std::size_t>(opened.byte_count)));
+}
+
+/// Of a text that names a file.
+[[nodiscard]] std::string path_of(PyObject* text) {
+  const Held path(PyUnicode_EncodeFSDefault(text));
+  return PyBytes_AsString(path.get());
+}
+
 [[nodiscard]] bool is_bytes(nb::handle value) {
   return PyBytes_Check(value.ptr()) || PyByteArray_Check(value.ptr()) ||
          PyMemoryView_Check(value.ptr());
 }
 
 [[nodiscard]] PartKind kind_of(const std::string& name) {
-  if (name == "image") return PartKind::image;
+  if (name == "image" || name == "frames") return PartKind::image;
   return name == "bytes" ? PartKind::bytes : PartKind::tensor;
 }
 
@@ -137,7 +160,7 @@ PythonSource::PythonSource(nb::object items, std::uint64_t size, Parts parts, st
 
 void PythonSource::read(std::uint64_t sample_id, SampleParts& parts) const {
   parts.resize(parts_.specs.size());
-  std::vector<InFile> files;
+  InFiles files;
   {
     const Reading reading(*this, sample_id);
     const GilHeld gil;
@@ -149,7 +172,31 @@ void PythonSource::read(std::uint64_t sample_id, SampleParts& parts) const {
       throw BadSample("its dtype or text cannot be taken from Python");
     }
   }
-  for (const InFile& file : files) read_file(file.path, file.part, parts);
+  for (const InFile& file : files.files) read_file(file.path, file.part, parts);
+  for (const Clip& clip : files.clips) read_clip(clip, parts);
+}
+
+// A clip may have more frames than this process may have files open, so each is opened twice.
+void PythonSource::read_clip(const Clip& clip, SampleParts& parts) {
+  std::vector<std::uint64_t> lengths;
+  for (const Frame& frame : clip.frames) {
+    lengths.push_back(frame.path.empty() ? frame.bytes.size() : open_file(frame.path).byte_count);
+  }
+  std::span<std::byte> to = detail::make_frame_list(clip.part, lengths, parts);
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const Frame& frame = clip.frames[i];
+    const std::span<std::byte> place = to.first(static_cast<std::size_t>(lengths[i]));
+    to = to.subspan(place.size());
+    if (frame.path.empty()) {
+      copy(frame.bytes, place);
+      continue;
+    }
+    const OpenedFile opened = open_file(frame.path);
+    if (opened.byte_count != lengths[i]) {
+      throw BadSample(text("{} changed while it was read", frame.path));
+    }
+    read_all(opened.file, frame.path, place);
+  }
 }
 
 void PythonSource::leave_child(std::uint64_t sample_id) const {
@@ -161,8 +208,7 @@ void PythonSource::leave_child(std::uint64_t sample_id) const {
   ::_exit(exit_environment);  // the threads, the ring and what ends with them are the parent's
 }
 
-void PythonSource::read_item(std::uint64_t sample_id, SampleParts& parts,
-                             std::vector<InFile>& files) const {
+void PythonSource::read_item(std::uint64_t sample_id, SampleParts& parts, InFiles& files) const {
   const nb::int_ index(sample_id);
   const pid_t self = ::getpid();
   PyObject* const made = in_python([&] { return PyObject_GetItem(items_.ptr(), index.ptr()); });
@@ -191,15 +237,34 @@ Held PythonSource::field_of(nb::handle item, const nb::object& key, const std::s
 }
 
 void PythonSource::take_part(std::size_t part, nb::handle value, SampleParts& parts,
-                             std::vector<InFile>& files) const {
+                             InFiles& files) const {
   if (parts_.specs[part].kind == PartKind::tensor) return take_tensor(part, value, parts);
+  if (parts_.specs[part].frames != 0) return take_frames(part, value, files);
   if (is_bytes(value)) return take_bytes(part, value, parts);
   const nb::str name(parts_.specs[part].name.c_str());
   const Held encoded = call(helpers_.attr("encoded"), value.ptr(), name.ptr());
   if (PyUnicode_Check(encoded.get()) == 0) return take_bytes(part, encoded.get(), parts);
   // Of a file.
-  const Held path(PyUnicode_EncodeFSDefault(encoded.get()));
-  files.push_back({part, PyBytes_AsString(path.get())});
+  files.files.push_back({part, path_of(encoded.get())});
+}
+
+void PythonSource::take_frames(std::size_t part, nb::handle value, InFiles& files) const {
+  const PartSpec& spec = parts_.specs[part];
+  const nb::str name(spec.name.c_str());
+  const nb::int_ count(spec.frames);
+  const Held encoded =
+      call(helpers_.attr("encoded_frames"), value.ptr(), name.ptr(), count.ptr());  // a list
+  Clip& clip = files.clips.emplace_back(Clip{part, {}});
+  for (Py_ssize_t i = 0; i < PyList_Size(encoded.get()); ++i) {
+    PyObject* const one = PyList_GetItem(encoded.get(), i);
+    Frame& frame = clip.frames.emplace_back();
+    if (PyUnicode_Check(one) != 0) {
+      frame.path = path_of(one);
+      continue;
+    }
+    const PyBuffer buffer(one, PyBUF_SIMPLE);
+    frame.bytes.assign(buffer.bytes().begin(), buffer.bytes().end());
+  }
 }
 
 void PythonSource::take_bytes(std::size_t part, nb::handle value, SampleParts& parts) const {
@@ -222,13 +287,43 @@ void PythonSource::take_tensor(std::size_t part, nb::handle value, SampleParts& 
   const PyBuffer buffer(PyTuple_GetItem(plain.get(), 1), PyBUF_C_CONTIGUOUS | PyBUF_FORMAT);
   const std::vector<std::int64_t> shape((*buffer).shape, (*buffer).shape + (*buffer).ndim);
   const std::optional<DType> dtype = parse_dtype(shown(PyTuple_GetItem(plain.get(), 0)));
-  if (dtype != spec.dtype || shape != spec.shape) {
+  check_tensor(spec, dtype, shape);
+  copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
+}
+
+void PythonSource::check_tensor(const PartSpec& spec, std::optional<DType> dtype,
+                                const std::vector<std::int64_t>& shape) {
+  const bool has_rows = !shape.empty();
+  if (!spec.on_axis()) {
+    if (dtype == spec.dtype && shape == spec.shape) return;
+    const bool differs_in_length =
+        dtype == spec.dtype && has_rows && !spec.shape.empty() &&
+        std::equal(shape.begin() + 1, shape.end(), spec.shape.begin() + 1, spec.shape.end());
     throw BadSample(
         text("it has {}, and the first sample has {}. All samples have the same shape and dtype: "
-             "crop, resize, pad or convert in the dataset",
-             text_of(spec, dtype, shape), text_of(spec, spec.dtype, spec.shape)));
+             "crop, resize, pad or convert in the dataset{}",
+             text_of(spec, dtype, shape), text_of(spec, spec.dtype, spec.shape),
+             differs_in_length ? text(". Where samples are to differ in length, serve them with "
+                                      "axes={\"{}\": \"{}\"}",
+                                      spec.name, spec.name)
+                               : ""));
   }
-  copy(buffer.bytes(), parts.make(part, buffer.bytes().size()));
+  if (has_rows && shape.front() == 0) return;  // an empty list has no dtype, and needs none
+  if (dtype == spec.dtype && has_rows &&
+      std::equal(shape.begin() + 1, shape.end(), spec.shape.begin(), spec.shape.end())) {
+    return;
+  }
+  const std::vector<std::int64_t> row(has_rows ? shape.begin() + 1 : shape.end(), shape.end());
+  throw BadSample(
+      text("a row of it is {}, and one of the samples before is {}. The rows of an axis have one "
+           "shape and dtype; only their number differs",
+           has_rows ? text_of(spec, dtype, row) : text("`{}`, a single number", spec.name),
+           text_of(spec, spec.dtype, spec.shape)));
+}
+
+std::shared_ptr<const RowLengths> PythonSource::lengths(std::string_view axis) const {
+  const auto found = parts_.lengths.find(axis);
+  return found == parts_.lengths.end() ? nullptr : found->second;
 }
 
 void PythonSource::note_failure(const nb::object& error) const {
@@ -276,16 +371,29 @@ std::string PythonSource::longest_read() const {
 
 void add_python_source(nb::module_& module) {
   using Spec = std::tuple<std::string, std::string, std::string, std::vector<std::int64_t>>;
+  using Lengths =
+      std::map<std::string, nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig>>;
   nb::class_<PythonSource>(module, "PythonSource", "A dataset in Python, read by C++ threads.")
       .def(
           "__init__",
           [](PythonSource* self, nb::object items, std::uint64_t size,
              const std::vector<Spec>& specs, const nb::list& keys, std::string name,
-             std::string fingerprint, std::vector<std::string> class_names) {
+             std::string fingerprint, std::vector<std::string> class_names,
+             const std::vector<std::string>& axes, const Lengths& lengths) {
             PythonSource::Parts parts;
+            for (const auto& [axis, rows] : lengths) {
+              parts.lengths[axis] = std::make_shared<StoredLengths>(
+                  std::vector<std::uint32_t>(rows.data(), rows.data() + rows.size()));
+            }
             for (const auto& [part, kind, dtype, shape] : specs) {
               PartSpec spec{part, kind_of(kind), parse_dtype(dtype).value_or(DType::u8), shape};
-              spec.channels_last = detail::has_channels_last(spec.dtype, spec.shape);
+              if (kind == "frames") {
+                spec.frames = static_cast<std::int32_t>(shape.at(0));
+                spec.shape.clear();
+              }
+              spec.axis = axes.at(parts.specs.size());
+              spec.channels_last =
+                  !spec.on_axis() && detail::has_channels_last(spec.dtype, spec.shape);
               parts.specs.push_back(std::move(spec));
             }
             for (const nb::handle key : keys) parts.keys.push_back(nb::borrow(key));
@@ -294,10 +402,11 @@ void add_python_source(nb::module_& module) {
                                     nb::module_::import_("batchcast._items"));
           },
           nb::arg("items"), nb::arg("size"), nb::arg("specs"), nb::arg("keys"), nb::arg("name"),
-          nb::arg("fingerprint"), nb::arg("class_names"),
+          nb::arg("fingerprint"), nb::arg("class_names"), nb::arg("axes"), nb::arg("lengths"),
           nb::sig("def __init__(self, items: object, size: int, specs: "
                   "list[tuple[str, str, str, list[int]]], keys: list[object], name: str, "
-                  "fingerprint: str, class_names: list[str]) -> None"))
+                  "fingerprint: str, class_names: list[str], axes: list[str], lengths: dict[str, "
+                  "numpy.typing.NDArray[numpy.uint32]]) -> None"))
       .def_prop_ro("first_failure", &PythonSource::first_failure,
                    nb::sig("def first_failure(self) -> BaseException | None"),
                    "What the first sample raised that could not be read.")

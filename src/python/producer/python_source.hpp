@@ -9,10 +9,14 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -26,6 +30,8 @@ class PythonSource final : public Source {
   struct Parts {
     std::vector<PartSpec> specs;
     std::vector<nanobind::object> keys;  ///< of an item; None: the item itself
+    /// By axis, where the dataset says them.
+    std::map<std::string, std::shared_ptr<const RowLengths>, std::less<>> lengths;
   };
   /// `helpers` is the module batchcast._items.
   PythonSource(nanobind::object items, std::uint64_t size, Parts parts, std::string name,
@@ -39,6 +45,7 @@ class PythonSource final : public Source {
   void read(std::uint64_t sample_id, SampleParts& parts) const override;
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override;
   [[nodiscard]] Fingerprint fingerprint() const override;
+  [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override;
   [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
     return class_names_;
   }
@@ -55,14 +62,33 @@ class PythonSource final : public Source {
     std::size_t part;
     std::string path;
   };
+  /// The path of its file, or else its bytes.
+  struct Frame {
+    std::string path;
+    std::vector<std::byte> bytes;
+  };
+  struct Clip {
+    std::size_t part;
+    std::vector<Frame> frames;
+  };
+  /// What is read once the GIL is released.
+  struct InFiles {
+    std::vector<InFile> files;
+    std::vector<Clip> clips;
+  };
 
   /// Ends this process, which a sample forked.
   [[noreturn]] void leave_child(std::uint64_t sample_id) const;
-  void read_item(std::uint64_t sample_id, SampleParts& parts, std::vector<InFile>& files) const;
+  void read_item(std::uint64_t sample_id, SampleParts& parts, InFiles& files) const;
+  static void read_clip(const Clip& clip, SampleParts& parts);
   void take_part(std::size_t part, nanobind::handle value, SampleParts& parts,
-                 std::vector<InFile>& files) const;
+                 InFiles& files) const;
+  void take_frames(std::size_t part, nanobind::handle value, InFiles& files) const;
   void take_bytes(std::size_t part, nanobind::handle value, SampleParts& parts) const;
   void take_tensor(std::size_t part, nanobind::handle value, SampleParts& parts) const;
+  /// Throws BadSample unless an array of that type is one of the part.
+  static void check_tensor(const PartSpec& spec, std::optional<DType> dtype,
+                           const std::vector<std::int64_t>& shape);
   /// Throws BadSample where the item has none of that key.
   [[nodiscard]] Held field_of(nanobind::handle item, const nanobind::object& key,
                               const std::string& name) const;

@@ -54,6 +54,10 @@ void add_own_options(options::Table<ServeCall>& table) {
   table.add("fields", &ServeCall::fields,
             "Names for a tuple's values (by default `data`; `image` and `label` of two; else "
             "`field0`, …), or the keys of a dict to serve.");
+  table.object(
+      "axes", "collections.abc.Mapping[str, str | collections.abc.Sequence[str]] | None",
+      "The fields of which samples have different numbers of rows, by the axes that they lie "
+      "on: {\"boxes\": (\"boxes\", \"classes\")}.");
   table.add("batched", &ServeCall::batched,
             "False: a loader gives samples; True: an object with `__getitem__` gives batches.");
   table.add("processes", &ServeCall::processes,
@@ -86,6 +90,38 @@ void add_own_options(options::Table<ServeCall>& table) {
   return all;
 }
 
+/// The fields on each axis, in a dict.
+void take_axes(const Arguments& given, ServeCall& call) {
+  given.with("axes", [&](Argument it) {
+    if (it.is_none()) return;
+    if (PyMapping_Check(it.value.ptr()) == 0 || PySequence_Check(it.value.ptr()) != 0) {
+      it.refuse_type("a dict of fields by the names of axes");
+    }
+    call.axes.emplace();
+    for (const nb::handle pair : nb::borrow(it.value).attr("items")()) {
+      const nb::object axis = pair[0];
+      const nb::object of_axis = pair[1];
+      const Argument fields{"axes", of_axis};
+      std::vector<std::string> names;
+      if (PyUnicode_Check(fields.value.ptr()) != 0) {
+        names.push_back(fields.text());
+      } else {
+        names = fields.texts();
+      }
+      call.axes->emplace_back(Argument{"axes", axis}.text(), std::move(names));
+    }
+  });
+}
+
+[[nodiscard]] nb::object axes_of(const ServeCall& call) {
+  if (!call.axes) return nb::none();
+  nb::dict axes;
+  for (const auto& [axis, fields] : *call.axes) {
+    axes[axis.c_str()] = nb::tuple(nb::cast(fields));
+  }
+  return axes;
+}
+
 /// Of an option that serve does not have, and that says what has it.
 void refuse_batch_size(const nb::kwargs& kwargs) {
   if (!kwargs.contains("batch_size")) return;
@@ -102,6 +138,7 @@ void refuse_batch_size(const nb::kwargs& kwargs) {
   const Arguments given("serve", serve_arguments(), by_place, args, said);
   ServeCall call;
   given.take(&call);
+  take_axes(given, call);
   nb::object source;
   given.with("source", [&](Argument it) { source = nb::borrow(it.value); });
   return nb::module_::import_("batchcast._serve")
@@ -119,9 +156,10 @@ void refuse_batch_size(const nb::kwargs& kwargs) {
 }
 
 /// What Python's part of serving asks for.
-constexpr const char* shown[] = {"stream",     "recipe",    "on_bad_sample", "epochs",
-                                 "background", "replace",   "fields",        "batched",
-                                 "processes",  "directory", "progress"};
+constexpr const char* shown[] = {
+    "stream", "recipe",    "on_bad_sample", "epochs",    "background", "replace",
+    "fields", "batched",   "processes",     "directory", "progress",   "seed",
+    "order",  "tokenizer", "chat_template", "train_on",  "no_eos",     "corpus"};
 
 }  // namespace
 
@@ -133,7 +171,9 @@ void add_serve(nb::module_& module) {
       "__init__",
       [](ServeCall* self, const nb::args& args, const nb::kwargs& kwargs) {
         ServeCall call;
-        Arguments("ServeOptions", call_options(), 0, args, kwargs).take(&call);
+        const Arguments given("ServeOptions", call_options(), 0, args, kwargs);
+        given.take(&call);
+        take_axes(given, call);
         new (self) ServeCall(std::move(call));
       },
       nb::sig(init.c_str()));
@@ -147,6 +187,8 @@ void add_serve(nb::module_& module) {
         name, [&option](const ServeCall& call) { return object_of(option.get(&call)); },
         nb::sig(getter.c_str()));
   }
+  type.def_prop_ro("axes", &axes_of,
+                   nb::sig("def axes(self) -> dict[str, tuple[str, ...]] | None"));
   type.def(
       "given_for_samples",
       [](const ServeCall& call) { return serving::given_for_samples(call.serve); },

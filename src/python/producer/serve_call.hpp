@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1::python {
@@ -17,6 +18,8 @@ struct ServeCall {
   bool background = false;
   bool replace = false;
   std::optional<std::vector<std::string>> fields = {};
+  /// The fields on each axis; nothing without axes.
+  std::optional<std::vector<std::pair<std::string, std::vector<std::string>>>> axes = {};
   std::optional<bool> batched = {};
   std::uint32_t processes = 0;
   std::string directory = {};

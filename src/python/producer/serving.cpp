@@ -24,21 +24,41 @@ namespace {
   told["lag"] = consumer.lag;
   told["samples"] = consumer.samples;
   told["wait_seconds"] = consumer.wait_seconds;
+  told["waited_for_seconds"] = consumer.waited_for_seconds;
   return told;
 }
 
-[[nodiscard]] const char* name_of(Bottleneck bottleneck) noexcept {
-  switch (bottleneck) {
-    case Bottleneck::reading:
-      return "reading";
-    case Bottleneck::making:
-      return "making";
-    case Bottleneck::consumers:
-      return "consumers";
-    case Bottleneck::none:
-      break;
+/// None where there is no cache.
+nb::object cache_value(const CacheStats& cache) {
+  if (!cache.exists) return nb::none();
+  nb::dict told;
+  told["bytes_max"] = cache.bytes_max;
+  told["bytes"] = cache.bytes;
+  told["entries"] = cache.entries;
+  told["images"] = cache.images;
+  told["kept"] = cache.kept;
+  told["file_bytes"] = cache.file_bytes;
+  told["kept_bytes"] = cache.kept_bytes;
+  told["hits"] = cache.hits;
+  told["misses"] = cache.misses;
+  told["unclean"] = cache.unclean;
+  told["passed_by"] = cache.passed_by;
+  told["damaged"] = cache.damaged;
+  told["cpu_seconds_saved"] = cache.cpu_seconds_saved;
+  told["stopped"] = cache.stopped.c_str();
+  return told;
+}
+
+void add_making(const MakingStats& making, nb::dict& told) {
+  told["cpu_seconds"] = making.all.cpu + making.helper_cpu;
+  if (making.decoding_share >= 0) {
+    told["decoding_seconds_estimate"] = making.decoding_share * making.all.making;
   }
-  return "none";
+  nb::list workers;
+  for (const WorkerSeconds& one : making.each) {
+    workers.append(nb::make_tuple(one.reading, one.making, one.waiting, one.cpu));
+  }
+  told["worker_seconds"] = workers;
 }
 
 }  // namespace
@@ -52,7 +72,7 @@ LogCallback serving_log(const serving::ServeOptions& options, bool talks) {
 }
 
 nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
-                    std::uint64_t bad_samples) {
+                    std::uint64_t bad_samples, const StandIns& stand_ins, const CacheStats& cache) {
   nb::dict told;
   told["state"] = std::string(batchcast::name_of(stream.state)).c_str();
   told["epoch"] = stream.epoch;
@@ -62,10 +82,18 @@ nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
   told["space_wait_seconds"] = stream.space_wait_seconds;
   told["consumers_to_come"] = stream.consumers_to_come;
   told["bad_samples"] = bad_samples;
+  told["stand_ins"] = stand_ins.samples;
+  told["stand_in_times"] = stand_ins.times;
+  told["cache"] = cache_value(cache);
   told["workers"] = feeder.workers;
-  told["bottleneck"] = name_of(feeder.bottleneck);
+  told["bottleneck"] = std::string(batchcast::name_of(feeder.bottleneck)).c_str();
   told["reading_seconds"] = feeder.reading_seconds;
   told["making_seconds"] = feeder.making_seconds;
+  told["waiting_seconds"] = feeder.waiting_seconds;
+  told["uptime_seconds"] = stream.uptime_seconds;
+  told["samples"] = stream.samples;
+  told["delivered"] = stream.delivered;
+  if (stream.making) add_making(*stream.making, told);
   nb::list consumers;
   for (const ConsumerInfo& consumer : stream.consumers) consumers.append(consumer_dict(consumer));
   told["consumers"] = consumers;

@@ -9,6 +9,7 @@
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/data/cache_options.hpp>
 #include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
 
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 // What all streams have that this process serves.
@@ -38,8 +40,12 @@ decltype(auto) with_options_of_python(Call&& call) {
 /// Warnings and errors; of a stream that `talks` everything that the command prints.
 [[nodiscard]] LogCallback serving_log(const serving::ServeOptions& options, bool talks);
 
+/// Names and values of settings, which Python has made texts.
+using SettingValues = std::vector<std::pair<std::string, std::string>>;
+
 /// For Python, with the GIL held.
 [[nodiscard]] nanobind::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
-                                        std::uint64_t bad_samples);
+                                        std::uint64_t bad_samples, const StandIns& stand_ins,
+                                        const CacheStats& cache = {});
 
 }  // namespace batchcast::inline v0_1::python

@@ -24,8 +24,8 @@ std::variant<Admitted, NotAdmitted> ConsumerAdmission::admit(const AdmitRequest&
                                                              PendingWakes& wakes) {
   const auto entry = free_entry();
   if (const auto* refusal = std::get_if<NotAdmitted>(&entry)) return *refusal;
-  const bool begins_paused =
-      request.observes || request.mirrors || request.between_epochs == BetweenEpochs::let_go;
+  const bool begins_paused = request.observes || request.mirrors ||
+                             (request.between_epochs == BetweenEpochs::let_go && !request.in_loop);
   StartPoint begins{state_.tickets.published(), 0};
   if (request.place) {
     begins = *request.place;

@@ -31,6 +31,7 @@ struct ConsumerRecord {
   Group group;
   std::uint64_t epochs_ended = 0;  ///< for a rank: it has reported the end of all epochs below
   std::uint64_t admitted_at = 0;
+  std::uint64_t waited_for_ns = 0;  ///< the full ring waited for this one
 
   [[nodiscard]] bool is_trainer() const noexcept { return !observes && !mirrors; }
   /// In `wait_for` a group counts as one trainer: the one of rank 0.

@@ -39,8 +39,9 @@ void put_group(ConsumerEntry& entry, const AdmitRequest& request) noexcept {
   entry.world = request.group.world;
   entry.tail = static_cast<std::uint32_t>(request.tail);
   ordered::set(entry.group_sequence, 0);
-  for (Shared64* word : {&entry.group_lost, &entry.lost_from, &entry.epochs_met,
-                         &entry.group_receipt, &entry.ends_epoch, &entry.ends_at}) {
+  for (Shared64* word :
+       {&entry.group_lost, &entry.lost_from, &entry.epochs_met, &entry.group_receipt,
+        &entry.ends_epoch, &entry.ends_at, &entry.ends_at_row}) {
     ordered::set(*word, 0);
   }
 }
@@ -117,6 +118,7 @@ void ConsumerTable::remove(std::size_t at) noexcept {
   ordered::revoke(entry);
   ordered::bump(entry.wake_word);
   futex_wake(entry.wake_word);
+  had_by_those_gone_ = saturating_add(had_by_those_gone_, had_by(records_[at]));
   records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
@@ -179,10 +181,30 @@ std::uint64_t ConsumerTable::read_to(const ConsumerRecord& consumer) const noexc
   return std::min(given, tickets_.published());
 }
 
+void ConsumerTable::note_wait_for(std::uint64_t consumer_id, std::uint64_t ns) noexcept {
+  for (ConsumerRecord& consumer : records_) {
+    if (consumer.consumer_id == consumer_id) consumer.waited_for_ns += ns;
+  }
+}
+
+std::uint64_t ConsumerTable::had_by(const ConsumerRecord& consumer) const noexcept {
+  if (!consumer.is_trainer()) return 0;
+  return std::min(ordered::get(consumer.desk->samples), tickets_.samples_published());
+}
+
+std::uint64_t ConsumerTable::delivered() const noexcept {
+  std::uint64_t samples = had_by_those_gone_;
+  for (const ConsumerRecord& consumer : records_) {
+    samples = saturating_add(samples, had_by(consumer));
+  }
+  return samples;
+}
+
 void ConsumerTable::tell(const ConsumerRecord& consumer, const GroupNews& news) noexcept {
   ConsumerEntry& entry = board_.consumer(consumer.index);
   if (news.ends) {
-    ordered::set(entry.ends_at, news.ends->position);
+    ordered::set(entry.ends_at, news.ends->place.position);
+    ordered::set(entry.ends_at_row, news.ends->place.row);
     ordered::set_release(entry.ends_epoch, news.ends->epoch + 1);
   }
   if (news.met) {
@@ -214,8 +236,11 @@ bool ConsumerTable::all_have_read(bool to_the_end) const noexcept {
 
 void ConsumerTable::wake_reached(PendingWakes& wakes) noexcept {
   const std::uint64_t published = tickets_.published();
+  const BoardView& board = board_;
+  const std::size_t axes = board.axis_count();
   for (const ConsumerRecord& consumer : records_) {
-    if (ordered::consumer_waits_for(*consumer.desk, published)) {
+    if (ordered::consumer_waits_for(*consumer.desk, published) ||
+        (axes != 0 && ordered::consumer_waits_for_rows(*consumer.desk, &board.axis(0), axes))) {
       wakes.add(board_.consumer(consumer.index).wake_word);
     }
   }

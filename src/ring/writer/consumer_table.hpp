@@ -60,6 +60,12 @@ class ConsumerTable {
   /// How far its desk says that it received or skipped published samples; 0 where it never did.
   [[nodiscard]] std::uint64_t read_to(const ConsumerRecord& consumer) const noexcept;
 
+  /// The full ring has waited that long for this consumer, if it is still there.
+  void note_wait_for(std::uint64_t consumer_id, std::uint64_t ns) noexcept;
+  /// Samples that the trainers had, those too that have left. A desk is believed as far as the
+  /// stream has published samples.
+  [[nodiscard]] std::uint64_t delivered() const noexcept;
+
   /// Puts the news on the rank's entry, and wakes it.
   void tell(const ConsumerRecord& consumer, const GroupNews& news) noexcept;
 
@@ -77,12 +83,14 @@ class ConsumerTable {
 
  private:
   [[nodiscard]] std::string unique_name(const std::string& wanted) const;
+  [[nodiscard]] std::uint64_t had_by(const ConsumerRecord& consumer) const noexcept;
 
   Board board_;
   const EpochLedger& ledger_;
   const TicketQueue& tickets_;
   std::vector<ConsumerRecord> records_;
   std::uint64_t next_consumer_id_;
+  std::uint64_t had_by_those_gone_ = 0;
 };
 
 }  // namespace batchcast::inline v0_1

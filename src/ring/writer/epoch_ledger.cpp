@@ -99,6 +99,12 @@ void EpochLedger::jumped(std::uint64_t target) noexcept {
   ordered::announce(board_.progress(), epoch);
 }
 
+void EpochLedger::jumped(std::uint64_t target, const Receipt& before) noexcept {
+  jumped(target);
+  open_receipt_ = before;
+  open_whole_ = true;
+}
+
 void EpochLedger::restarted(std::uint64_t position, std::uint64_t epoch,
                             std::uint64_t epoch_start) noexcept {
   if (length_known()) {

@@ -57,6 +57,9 @@ class EpochLedger {
   /// `published` jumps to `target`: the receipts of the samples between are unknown.
   void jumped(std::uint64_t target) noexcept;
 
+  /// The same, where it is known what the epoch of `target` has before that.
+  void jumped(std::uint64_t target, const Receipt& before) noexcept;
+
   /// The same where other rings know more of the epochs: `position` is in `epoch`, which begins at
   /// `epoch_start`. It forgets earlier epochs.
   void restarted(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start) noexcept;

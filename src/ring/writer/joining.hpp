@@ -4,6 +4,7 @@
 
 #include <batchcast/core/group.hpp>
 #include <batchcast/core/options.hpp>
+#include <batchcast/core/row_place.hpp>
 #include <batchcast/ring/layout.hpp>
 
 #include <cstdint>
@@ -34,6 +35,8 @@ struct AdmitRequest {
   bool mirrors = false;
   Group group = {};  ///< for a rank
   Tail tail = Tail::keep;
+  /// With `let_go`: it goes on within a loop that an earlier producer began, and is not paused.
+  bool in_loop = false;
   /// Where another rank of its group stands, and gates: it begins there, not as `join` says.
   std::optional<StartPoint> place = {};
 };
@@ -59,7 +62,7 @@ struct GroupNews {
   };
   struct Ends {
     std::uint64_t epoch = 0;
-    std::uint64_t position = 0;  ///< no rank begins a batch of that epoch here or beyond
+    RowPlace place = {};  ///< no rank begins a batch of that epoch here or beyond
   };
   std::optional<Lost> lost = {};
   std::optional<Met> met = {};

@@ -65,6 +65,39 @@ void OverwriteGate::refresh() {
   const std::uint64_t published = tickets_.published();
   limit_ = std::min({limit, saturating_add(published, tickets_.capacity()), ledger_.stream_end(),
                      ledger_.table_limit(published)});
+  if (!options_.row_tables.empty()) find_kept(all);
+}
+
+/// What the limit above keeps, for rows. A consumer that is beyond what is published keeps nothing
+/// of it, but what is being made must not be overwritten.
+void OverwriteGate::find_kept(const Positions& all) {
+  kept_known_ = true;
+  kept_for_ = all.slowest != none ? all.slowest : all.foremost_free;
+  if (all.slowest != none) {
+    kept_ = all.slowest_position;
+  } else if (all.any_skips || options_.free_running) {
+    kept_ = limits::position_max;
+    kept_for_ = none;
+  } else if (all.foremost_free != none) {
+    kept_ = all.foremost_free_position;
+  } else {
+    kept_ = demand_base_;
+    if (const auto from = rewind_start()) kept_ = std::min(kept_, *from);
+  }
+  if (tickets_.published() < kept_) {
+    kept_ = tickets_.published();
+    kept_for_ = none;
+  }
+}
+
+/// Without a consumer that reads: where the next one would begin.
+std::optional<std::uint64_t> OverwriteGate::rewind_start() const {
+  std::optional<std::uint64_t> from;
+  for (const ConsumerRecord& one : consumers_.records()) {
+    const bool is_between_loops = one.is_trainer() && !one.fresh;  // its next one begins here
+    if (is_between_loops) from = std::max(from.value_or(0), one.released_min);
+  }
+  return from ? std::nullopt : attendance_.rewind_start(tickets_.oldest_held());
 }
 
 std::uint64_t OverwriteGate::ring_limit(const Positions& all) {
@@ -104,7 +137,7 @@ std::uint64_t OverwriteGate::ahead_limit(const Positions& all) const {
 }
 
 void OverwriteGate::forget_consumers() noexcept {
-  slowest_ = waits_for_ = none;
+  slowest_ = waits_for_ = kept_for_ = none;
   close();
 }
 

@@ -27,7 +27,10 @@ class OverwriteGate {
   /// Finds the limit, and the consumer that sets it. Desks have been validated just before.
   void refresh();
   /// Closes the gate: `refresh` has to find the limit again before a position is handed out.
-  void close() noexcept { limit_ = 0; }
+  void close() noexcept {
+    limit_ = 0;
+    kept_known_ = false;
+  }
   /// The same after a consumer was removed or paused.
   void forget_consumers() noexcept;
 
@@ -35,6 +38,13 @@ class OverwriteGate {
   void raise_demand_base(std::uint64_t position) noexcept;
   /// Continues the stream at `position`.
   void restart(std::uint64_t position) noexcept;
+
+  /// The lowest position that must stay in the ring, with its rows. Believe it once
+  /// `is_kept_known`, or after `refresh`.
+  [[nodiscard]] std::uint64_t kept() const noexcept { return kept_; }
+  [[nodiscard]] bool is_kept_known() const noexcept { return kept_known_; }
+  /// The consumer for which it must; null where none is the reason.
+  [[nodiscard]] const ConsumerRecord* kept_for() const noexcept { return record(kept_for_); }
 
   /// The slowest consumer in lockstep that is not paused; null without one.
   [[nodiscard]] const ConsumerRecord* slowest() const noexcept { return record(slowest_); }
@@ -74,6 +84,8 @@ class OverwriteGate {
   [[nodiscard]] Positions positions() const;
   [[nodiscard]] std::uint64_t ring_limit(const Positions& all);
   [[nodiscard]] std::uint64_t ahead_limit(const Positions& all) const;
+  [[nodiscard]] std::optional<std::uint64_t> rewind_start() const;
+  void find_kept(const Positions& all);
 
   const WriterOptions& options_;
   const EpochLedger& ledger_;
@@ -84,6 +96,9 @@ class OverwriteGate {
   std::uint64_t demand_base_;
   std::size_t slowest_ = none;
   std::size_t waits_for_ = none;
+  std::uint64_t kept_ = 0;
+  std::size_t kept_for_ = none;
+  bool kept_known_ = false;
   std::uint64_t limit_distance_ = 0;
   bool limited_by_demand_ = false;
 };

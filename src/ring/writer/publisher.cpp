@@ -13,7 +13,15 @@ namespace batchcast::inline v0_1 {
 void Publisher::publish(const Ticket& ticket, const Receipt& receipt, PendingWakes& wakes) {
   if (take_abandoned(ticket)) return;
   state_.tickets.fill(ticket, receipt);
+  settle();
   advance(wakes);
+}
+
+void Publisher::settle() noexcept {
+  if (state_.rows.none()) return;
+  while (const auto end = state_.tickets.filled_from(state_.rows.next_position())) {
+    state_.rows.settle(*end);
+  }
 }
 
 void Publisher::advance(PendingWakes& wakes) {
@@ -21,6 +29,7 @@ void Publisher::advance(PendingWakes& wakes) {
   const TicketQueue::Passed passed = state_.tickets.pass_filled();
   if (!passed.samples) return;
   state_.outcome.begin_publishing();
+  state_.rows.store_published(state_.tickets.published());
   state_.tickets.store_published();
   if (state_.tickets.published() >= state_.ledger.stream_end()) {
     end_stream(StreamState::finished, "", wakes);

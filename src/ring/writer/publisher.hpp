@@ -17,6 +17,8 @@ class Publisher {
   explicit Publisher(WriterState& state) noexcept : state_(state) {}
 
   void publish(const Ticket& ticket, const Receipt& receipt, PendingWakes& wakes);
+  /// Samples that were published without rows get none, once it is their turn.
+  void settle() noexcept;
   /// Publishes filled samples, unless the stream is over or waits for its first trainers.
   void advance(PendingWakes& wakes);
   /// Takes a ticket back. Returns what is wrong if that leaves a hole in the stream, else nothing.

@@ -9,12 +9,6 @@
 #include <algorithm>
 
 namespace batchcast::inline v0_1 {
-namespace {
-
-constexpr int look_for_foremost_ms = 10;
-
-}  // namespace
-
 Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
   BATCHCAST_ASSERT(samples_max > 0);
   std::uint64_t started_ns = 0;  // once it waits
@@ -22,20 +16,25 @@ Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& tic
   Lock lock(state_.mutex);
   TicketQueue& tickets = state_.tickets;
   for (;;) {
+    if (tickets.has_returned() && !state_.outcome.is_over()) {
+      tickets.grant_returned(samples_max, ticket);
+      return Claim::granted;
+    }
     const std::uint64_t stream_end = state_.ledger.stream_end();
     if (state_.outcome.is_over() || tickets.next() >= stream_end) return Claim::ended;
+    const bool is_held = state_.awaits_members;
     if (!state_.gate.is_open()) admission_.refresh_gate();
     if (admission_.has_evictions()) {
       tell_evictions(lock);
       continue;
     }
     const std::uint64_t jump_target = state_.gate.jump_target();
-    const bool jumps = jump_target != OverwriteGate::no_jump;
+    const bool jumps = !is_held && jump_target != OverwriteGate::no_jump;
     if (jumps && tickets.is_empty() && !tickets.has_abandoned()) {
       publisher_.jump(jump_target);
       continue;
     }
-    if (!jumps && state_.gate.is_open() && !tickets.has_abandoned()) {
+    if (!is_held && !jumps && state_.gate.is_open() && !tickets.has_abandoned()) {
       tickets.grant(samples_max, std::min(state_.gate.limit(), stream_end), ticket);
       if (started_ns != 0) {
         ordered::count(state_.board.progress().space_waits);
@@ -61,7 +60,17 @@ void SpaceClaimer::tell_evictions(Lock& lock) {
   lock.lock();
 }
 
+// What one round waits is the wait for the consumer that stood in the way as the round began.
 void SpaceClaimer::wait_for_space(Lock& lock, int timeout_ms) {
+  const ConsumerRecord* const waits_for = state_.gate.waits_for();
+  const bool is_for_room = waits_for != nullptr && !state_.gate.is_limited_by_demand();
+  const std::uint64_t consumer_id = is_for_room ? waits_for->consumer_id : 0;
+  const std::uint64_t began_ns = now_ns();
+  look_and_sleep(lock, timeout_ms);
+  if (is_for_room) state_.consumers.note_wait_for(consumer_id, now_ns() - began_ns);
+}
+
+void SpaceClaimer::look_and_sleep(Lock& lock, int timeout_ms) {
   const std::uint32_t own_value = ordered::load_word(state_.wake.word());
   if (space_came_while_looking(lock)) return;
   const DeskWatch watch = announce_sleep();
@@ -127,6 +136,8 @@ bool SpaceClaimer::need_not_sleep(const DeskWatch& watch) {
   const ConsumerRecord* waits_for = state_.gate.waits_for();
   const std::uint64_t consumer_id = waits_for != nullptr ? waits_for->consumer_id : 0;
   if (consumer_id != watch.consumer_id || admission_.has_evictions()) return true;
+  if (state_.awaits_members) return false;
+  if (state_.tickets.has_returned()) return true;
   if (state_.tickets.has_abandoned()) return false;
   const bool jumps = state_.gate.jump_target() != OverwriteGate::no_jump;
   return jumps ? state_.tickets.is_empty() : state_.gate.is_open();

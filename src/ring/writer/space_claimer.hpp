@@ -14,6 +14,10 @@
 
 namespace batchcast::inline v0_1 {
 
+/// How long a claimer sleeps at most where another consumer than the one it watches may become the
+/// foremost.
+inline constexpr int look_for_foremost_ms = 10;
+
 enum class Claim { granted, timed_out, ended };
 
 /// Hands out tickets, and waits where the gate is closed. It first looks for a while. Then it
@@ -32,12 +36,15 @@ class SpaceClaimer {
   /// Does `RingWriter::claim`. Takes the admission lock itself.
   [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
 
+  using Lock = std::unique_lock<std::mutex>;
+  /// Reports, or evicts, the consumer that holds the stream up, if that is due. Leaves the
+  /// admission lock, which is held, meanwhile.
+  void report_stall(Lock& lock);
+
   /// Call it under the admission lock.
   [[nodiscard]] const StallWatch& stalls() const noexcept { return stalls_; }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
-
   /// What a claimer sleeps on besides the producer's own word.
   struct DeskWatch {
     std::shared_ptr<Desk> desk;  ///< null where no consumer sets the limit
@@ -47,6 +54,7 @@ class SpaceClaimer {
   };
 
   void wait_for_space(Lock& lock, int timeout_ms);
+  void look_and_sleep(Lock& lock, int timeout_ms);
   [[nodiscard]] bool space_came_while_looking(Lock& lock);
   [[nodiscard]] DeskWatch announce_sleep();
   [[nodiscard]] bool need_not_sleep(const DeskWatch& watch);
@@ -54,7 +62,6 @@ class SpaceClaimer {
   /// True if the time ran out although that consumer has released enough, and no word has changed.
   [[nodiscard]] bool slept_in_vain(Lock& lock, const DeskWatch& watch, std::uint32_t own_value,
                                    int timeout_ms);
-  void report_stall(Lock& lock);
   void tell_evictions(Lock& lock);
 
   WriterState& state_;

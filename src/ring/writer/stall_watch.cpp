@@ -67,7 +67,8 @@ std::optional<StallWatch::Stall> StallWatch::look() {
   const ConsumerRecord* consumer = found ? &state_.consumers.records()[at] : nullptr;
   const std::uint64_t next = state_.tickets.next();
   const bool ring_is_full =
-      found && saturating_add(consumer->released_min, state_.tickets.capacity()) <= next;
+      found && (state_.wake.waits_for_rows() ||
+                saturating_add(consumer->released_min, state_.tickets.capacity()) <= next);
   // With several consumers, one that lags keeps no other from the samples that are made.
   const bool is_alone_at_limit =
       found && state_.gate.is_limited_by_demand() && !state_.gate.is_open() && is_alone(*consumer);

@@ -6,6 +6,7 @@
 #include "ring/writer/stall_watch.hpp"
 #include "ring/writer/writer_state.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace batchcast::inline v0_1 {
@@ -43,9 +44,35 @@ ConsumerStatus row_of(const ConsumerRecord& consumer, std::uint64_t published,
   row.lag = saturating_sub(published, row.position);
   row.samples = ordered::get(desk.samples);
   row.wait_ns = ordered::get(desk.wait_ns);
+  row.waited_for_ns = consumer.waited_for_ns;
   row.leases_held = ordered::get(desk.leases_held);
   row.group = consumer.group;
   return row;
+}
+
+/// The lowest position that the ring holds for a consumer. Without one it is the oldest.
+std::uint64_t lowest_held(const WriterState& state) {
+  const std::uint64_t published = state.tickets.published();
+  const std::uint64_t oldest = std::min(state.tickets.oldest_held(), published);
+  std::uint64_t lowest = published;
+  bool any = false;
+  for (const ConsumerRecord& consumer : state.consumers.records()) {
+    if (consumer.paused || consumer.pace == Pace::free) continue;
+    any = true;
+    lowest = std::min(lowest, position_shown(consumer, published));
+  }
+  return any ? std::max(lowest, oldest) : oldest;
+}
+
+void add_use(const WriterState& state, WriterStatus& status) {
+  const std::uint64_t lowest = lowest_held(state);
+  status.used = status.published - lowest;
+  for (std::size_t axis = 0; axis < state.rows.size(); ++axis) {
+    const BoardView& board = state.board;
+    const std::uint64_t first = state.rows.first_row(axis, lowest);
+    status.axes.push_back({board.axis(axis).name.data(), state.rows.arena(axis),
+                           saturating_sub(state.rows.next_row(axis), first)});
+  }
 }
 
 }  // namespace
@@ -69,7 +96,11 @@ WriterStatus status_of(const WriterState& state, const StallWatch& stalls) {
     status.waits_for = WaitsFor::consumers;
   } else if (state.wake.claimer_sleeps() && !state.gate.is_open()) {
     status.waits_for = state.gate.is_limited_by_demand() ? WaitsFor::demand : WaitsFor::space;
+  } else if (state.wake.waits_for_rows()) {
+    status.waits_for = state.gate.slowest() != nullptr ? WaitsFor::space : WaitsFor::demand;
   }
+  status.delivered = state.consumers.delivered();
+  add_use(state, status);
   for (const ConsumerRecord& consumer : state.consumers.records()) {
     status.consumers.push_back(row_of(consumer, status.published, stalls));
   }

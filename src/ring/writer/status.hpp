@@ -31,8 +31,16 @@ struct ConsumerStatus {
   std::uint64_t lag = 0;  ///< samples published that it has not released yet
   std::uint64_t samples = 0;
   std::uint64_t wait_ns = 0;
+  std::uint64_t waited_for_ns = 0;  ///< the full ring waited for it
   std::uint64_t leases_held = 0;
   Group group = {};
+};
+
+/// How many rows of an axis the ring holds for consumers.
+struct AxisStatus {
+  std::string name;
+  std::uint64_t rows = 0;  ///< that there is room for
+  std::uint64_t used = 0;
 };
 
 struct WriterStatus {
@@ -49,6 +57,10 @@ struct WriterStatus {
   std::uint64_t space_wait_ns = 0;
   WaitsFor waits_for = WaitsFor::nothing;
   std::uint32_t consumers_to_come = 0;  ///< before its first publication
+  std::uint64_t delivered = 0;          ///< samples that trainers had, those too that have left
+  /// Published samples that the slowest consumer has not released; without one, all that are held.
+  std::uint64_t used = 0;
+  std::vector<AxisStatus> axes;
   std::vector<ConsumerStatus> consumers;
 };
 

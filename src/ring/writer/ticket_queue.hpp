@@ -4,9 +4,13 @@
 
 #include <batchcast/ring/cursor.hpp>
 #include "ring/writer/epoch_ledger.hpp"
+#include "ring/writer/row_arenas.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <thread>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
@@ -24,8 +28,8 @@ struct Ticket {
 /// `valid_from` on the board. Belongs to the RingWriter, under its admission lock.
 class TicketQueue {
  public:
-  /// `ledger` must outlive the queue.
-  TicketQueue(Board board, EpochLedger& ledger, std::uint64_t start) noexcept;
+  /// `ledger` and `rows` must outlive the queue.
+  TicketQueue(Board board, EpochLedger& ledger, RowArenas& rows, std::uint64_t start) noexcept;
 
   /// Next position to hand out.
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
@@ -34,7 +38,7 @@ class TicketQueue {
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   /// Lowest position whose sample the ring still has.
   [[nodiscard]] std::uint64_t oldest_held() const noexcept {
-    return batchcast::oldest_held(claimed_, capacity_, valid_from_);
+    return batchcast::oldest_held(kept_from(), valid_from_);
   }
   /// Where the last jump went to, or where the stream began: no position after it is left out.
   [[nodiscard]] std::uint64_t run_start() const noexcept { return valid_from_; }
@@ -44,12 +48,31 @@ class TicketQueue {
   /// No sample that was granted and not given back is still to come.
   [[nodiscard]] bool all_filled() const noexcept;
   /// No ticket is granted or waits to be published.
-  [[nodiscard]] bool is_empty() const noexcept { return tickets_.empty(); }
+  [[nodiscard]] bool is_empty() const noexcept { return tickets_.empty() && !has_returned(); }
   /// The stream went back while a ticket beyond was out: its holder may still write to the ring.
   [[nodiscard]] bool has_abandoned() const noexcept { return !abandoned_.empty(); }
 
   /// Grants at least one position from `next` on, below `limit`, which is above, within one epoch.
   void grant(std::uint64_t samples_max, std::uint64_t limit, Ticket& ticket);
+
+  // Rows of tickets, where the stream has axes.
+
+  /// The ticket ends at `end` from now on. The samples after it go back, without their rows.
+  void shorten(Ticket& ticket, std::uint64_t end);
+  /// Samples that `shorten` took from a ticket are to be granted again, before all others.
+  [[nodiscard]] bool has_returned() const noexcept { return returned_.start != returned_.end; }
+  void grant_returned(std::uint64_t samples_max, Ticket& ticket);
+  /// This thread asks for the ticket's rows. If another thread took the ticket, nothing is known of
+  /// who uses it.
+  void note_taker(const Ticket& ticket) noexcept;
+  /// The first position from `from` on, before the ticket, that this thread has to give rows.
+  [[nodiscard]] std::optional<std::uint64_t> own_before(const Ticket& ticket,
+                                                        std::uint64_t from) const noexcept;
+  /// The end of the ticket that has this position, if it is filled.
+  [[nodiscard]] std::optional<std::uint64_t> filled_from(std::uint64_t position) const noexcept;
+  /// Rows were taken: tells readers what they overwrite.
+  void note_rows() noexcept { store_claimed(); }
+
   /// The ticket's samples are complete.
   void fill(const Ticket& ticket, const Receipt& receipt) noexcept;
   /// Takes the newest ticket's positions back. False if it is not the newest.
@@ -67,6 +90,7 @@ class TicketQueue {
 
   /// The stream goes back: samples of tickets that are out now will not be published.
   void abandon_all();
+  [[nodiscard]] bool is_abandoned(const Ticket& ticket) const noexcept;
   /// True, once, for each ticket that `abandon_all` found unfilled.
   [[nodiscard]] bool take_abandoned(const Ticket& ticket) noexcept;
 
@@ -81,15 +105,31 @@ class TicketQueue {
     std::uint64_t end = 0;
     bool filled = false;
     Receipt receipt;
+    std::thread::id owner;  ///< where the stream has axes: the only thread that used it
+  };
+  /// Samples that a ticket lost.
+  struct Returned {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    std::thread::id owner = {};  ///< of the ticket
   };
 
   void claim_from(std::uint64_t position) noexcept;
+  void store_claimed() noexcept { ordered::claim(board_.progress(), claimed_, kept_from()); }
+  [[nodiscard]] std::uint64_t kept_from() const noexcept {
+    const std::uint64_t kept = saturating_sub(claimed_, capacity_);
+    return rows_.none() ? kept : std::max(kept, rows_.kept_from());
+  }
+  [[nodiscard]] Outstanding& outstanding(const Ticket& ticket) noexcept;
+  void fill_in(Ticket& ticket, std::uint64_t position, std::uint64_t size) const noexcept;
 
   Board board_;
   EpochLedger& ledger_;
+  RowArenas& rows_;
   const std::uint64_t start_;
   const std::uint64_t capacity_;
   std::deque<Outstanding> tickets_;       ///< granted and not published yet, by position
+  Returned returned_;                     ///< one range: only the ticket whose turn it is loses any
   std::vector<std::uint64_t> abandoned_;  ///< starts of tickets left out by a step back
   std::uint64_t next_;
   std::uint64_t claimed_;       ///< all below it may be being written

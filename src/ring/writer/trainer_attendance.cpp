@@ -33,7 +33,7 @@ bool TrainerAttendance::is_deserted_for(std::uint64_t ns) const noexcept {
 }
 
 std::uint32_t TrainerAttendance::to_come() const noexcept {
-  if (outcome_.has_published()) return 0;
+  if (outcome_.has_published() || !waits_) return 0;
   const std::uint64_t here = std::uint64_t{consumers_.jobs()} + jobs_elsewhere_;
   return here < wait_for_ ? static_cast<std::uint32_t>(wait_for_ - here) : 0;
 }

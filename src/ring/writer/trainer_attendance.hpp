@@ -66,6 +66,9 @@ class TrainerAttendance {
   /// there. Nothing where that start is not known yet.
   [[nodiscard]] std::optional<std::uint64_t> rewind_start(std::uint64_t oldest) const noexcept;
 
+  /// The trainers of an earlier producer go on: the first publication waits for none.
+  void forgo_wait() noexcept { waits_ = false; }
+
  private:
   void expected_came(std::uint32_t trainers) noexcept;
 
@@ -73,6 +76,7 @@ class TrainerAttendance {
   const ConsumerTable& consumers_;
   const StreamOutcome& outcome_;
   const std::uint32_t wait_for_;
+  bool waits_ = true;  ///< for them
   std::uint32_t elsewhere_ = 0;
   std::uint32_t jobs_elsewhere_ = 0;
   bool ever_had_trainer_ = false;

@@ -3,6 +3,7 @@
 
 #include "ring/writer/writer.hpp"
 
+#include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/ring/futex.hpp>
 
@@ -18,10 +19,24 @@ RingWriter::RingWriter(Board board, Options options)
     : state_(board, std::move(options)),
       publisher_(state_),
       admission_(state_, publisher_),
-      claimer_(state_, admission_, publisher_) {}
+      claimer_(state_, admission_, publisher_),
+      row_claimer_(state_, admission_, publisher_, claimer_) {}
 
 Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
   return claimer_.claim(samples_max, timeout_ms, ticket);
+}
+
+std::uint64_t RingWriter::take_rows(Ticket& ticket, std::size_t axis, std::uint64_t index,
+                                    std::span<const std::uint64_t> lengths, int timeout_ms,
+                                    std::span<const std::uint64_t> first) {
+  return row_claimer_.take(ticket, axis, index, lengths, timeout_ms, first);
+}
+
+bool RingWriter::has_turn(const Ticket& ticket) { return row_claimer_.has_turn(ticket); }
+
+std::optional<RowRange> RingWriter::left_rows(const Ticket& ticket, std::size_t axis,
+                                              std::uint64_t position) {
+  return row_claimer_.left_rows(ticket, axis, position);
 }
 
 void RingWriter::publish(const Ticket& ticket, const Receipt& receipt) {
@@ -162,6 +177,46 @@ void RingWriter::remove(std::uint32_t index, std::uint64_t consumer_id) noexcept
 bool RingWriter::evict(std::uint32_t index, std::uint64_t consumer_id) noexcept {
   Lock lock(state_.mutex);
   return admission_.evict(index, consumer_id);
+}
+
+bool RingWriter::has(std::uint32_t index, std::uint64_t consumer_id) const noexcept {
+  Lock lock(state_.mutex);
+  const auto& records = state_.consumers.records();
+  return std::any_of(records.begin(), records.end(), [&](const ConsumerRecord& one) {
+    return one.index == index && one.consumer_id == consumer_id;
+  });
+}
+
+void RingWriter::await_members() {
+  Lock lock(state_.mutex);
+  state_.awaits_members = true;
+}
+
+void RingWriter::go_on_at(std::optional<std::uint64_t> position,
+                          const std::optional<Receipt>& before) {
+  Lock lock(state_.mutex);
+  BATCHCAST_ASSERT(state_.awaits_members && state_.tickets.is_empty());
+  const auto& records = state_.consumers.records();
+  BATCHCAST_ASSERT(std::all_of(records.begin(), records.end(),
+                               [](const ConsumerRecord& one) { return one.paused; }));
+  state_.awaits_members = false;
+  if (position) {
+    state_.attendance.forgo_wait();
+    const std::uint64_t to = std::min(*position, state_.ledger.stream_end());
+    if (to != state_.tickets.next()) publisher_.jump(to);
+    if (before) state_.ledger.jumped(to, *before);
+    state_.attendance.set_left_at(to);  // newcomers begin in that epoch, or after it
+  }
+  state_.gate.close();
+  state_.wake.wake();
+}
+
+void RingWriter::forgo_wait() {
+  PendingWakes wakes;
+  Lock lock(state_.mutex);
+  state_.attendance.forgo_wait();
+  publisher_.advance(wakes);
+  state_.wake.wake();
 }
 
 void RingWriter::pause(std::uint32_t index, std::uint64_t consumer_id) noexcept {
@@ -306,6 +361,14 @@ void RingWriter::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) no
   Lock lock(state_.mutex);
   state_.options.stall_timeout_ms = timeout_ms;
   state_.options.on_stall = on_stall;
+}
+
+void RingWriter::set_demand(std::uint64_t ahead, bool free_running) noexcept {
+  Lock lock(state_.mutex);
+  state_.options.ahead = ahead;
+  state_.options.free_running = free_running;
+  state_.gate.close();
+  state_.wake.wake();
 }
 
 }  // namespace batchcast::inline v0_1

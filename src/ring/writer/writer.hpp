@@ -5,15 +5,18 @@
 #include "ring/writer/consumer_admission.hpp"
 #include "ring/writer/joining.hpp"
 #include "ring/writer/publisher.hpp"
+#include "ring/writer/row_claimer.hpp"
 #include "ring/writer/space_claimer.hpp"
 #include "ring/writer/status.hpp"
 #include "ring/writer/writer_options.hpp"
 #include "ring/writer/writer_state.hpp"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 
@@ -39,6 +42,26 @@ class RingWriter {
   /// epoch's end. A negative time-out waits for ever. `ended`: the stream is over, or wholly handed
   /// out.
   [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
+
+  /// For streams with axes. Gives the ticket's samples from `index` on rows, in order: sample index
+  /// + i has lengths[i] on that axis. Waits until earlier tickets have theirs or are published,
+  /// and, before the ticket's first sample only, for room. Where a later sample does not fit, the
+  /// ticket becomes shorter, and `claim` grants the rest of it again. Returns how many samples got
+  /// rows. 0, and a ticket of size 0: the stream is over, or went back. 0 with a ticket that has
+  /// samples: the time is out; a negative time-out waits for ever. `first`: the rows of the
+  /// ticket's first sample by axis, where they are known before all are taken. Consumers that wait
+  /// for it look at them. Throws InvalidArgument, also where this thread would wait for itself, and
+  /// RingTooSmall for a sample that never fits.
+  [[nodiscard]] std::uint64_t take_rows(Ticket& ticket, std::size_t axis, std::uint64_t index,
+                                        std::span<const std::uint64_t> lengths, int timeout_ms = -1,
+                                        std::span<const std::uint64_t> first = {});
+  /// Whether `take_rows` would not wait for other tickets. Also true where the ticket has no
+  /// samples any more.
+  [[nodiscard]] bool has_turn(const Ticket& ticket);
+  /// The rows that a ticket's position took before the stream went back and left the ticket out.
+  /// They may be written until the ticket is back; nothing else gets them before.
+  [[nodiscard]] std::optional<RowRange> left_rows(const Ticket& ticket, std::size_t axis,
+                                                  std::uint64_t position);
 
   /// Says that the ticket's samples are complete. In any order, from any thread.
   void publish(const Ticket& ticket, const Receipt& receipt);
@@ -85,6 +108,8 @@ class RingWriter {
   void remove(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   /// Takes a consumer's place away although it lives. False if there is no such consumer.
   bool evict(std::uint32_t index, std::uint64_t consumer_id) noexcept;
+  /// Whether that consumer has its place still.
+  [[nodiscard]] bool has(std::uint32_t index, std::uint64_t consumer_id) const noexcept;
   /// For `let_go`: a consumer pauses, outside the gate, between its loops, and resumes at a new
   /// position. With join `at` `resume` also moves a consumer that is not paused and holds no lease;
   /// ranks stay. It leaves an observer as it is: that asks where a trainer would begin now, and
@@ -96,6 +121,22 @@ class RingWriter {
                                                                 Join join, std::uint64_t cursor);
   /// Why no further consumer is admitted: the stream is over, or every place is taken.
   [[nodiscard]] std::optional<NotAdmitted> refusal_of_newcomers() const;
+
+  // ---- the trainers of an earlier producer, which died
+
+  /// Call it before anything is claimed: grants nothing until `go_on_at`. Trainers of an earlier
+  /// producer are to come, and decide where the stream goes on.
+  void await_members();
+  /// The stream goes on there, with `wait_for` met. Without a position it begins as any stream.
+  /// `before`: the receipt of what that epoch has before, if that is known. Call it while no
+  /// consumer but observers is attached.
+  void go_on_at(std::optional<std::uint64_t> position, const std::optional<Receipt>& before);
+  /// `wait_for` counts as met.
+  void forgo_wait();
+
+  [[nodiscard]] const std::array<std::uint8_t, 16>& incarnation() const noexcept {
+    return static_cast<const BoardView&>(state_.board).head().incarnation;
+  }
 
   // ---- ranks of groups
 
@@ -159,6 +200,8 @@ class RingWriter {
     return state_.options.samples_per_epoch;
   }
   void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) noexcept;
+  /// Changes `ahead` and `free_running` of the options, for a claimer that waits too.
+  void set_demand(std::uint64_t ahead, bool free_running) noexcept;
 
  private:
   using Lock = std::lock_guard<std::mutex>;
@@ -171,6 +214,7 @@ class RingWriter {
   Publisher publisher_;
   ConsumerAdmission admission_;
   SpaceClaimer claimer_;
+  RowClaimer row_claimer_;
 };
 
 }  // namespace batchcast::inline v0_1

@@ -4,10 +4,12 @@
 
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
+#include <batchcast/ring/layout.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace batchcast::inline v0_1 {
 
@@ -33,6 +35,7 @@ struct WriterOptions {
   /// Where every consumer stands beyond what is claimed, leave the samples between out. Off in a
   /// ring that is filled from another one: that one decides.
   bool jumps = true;
+  std::vector<RowEntry*> row_tables = {};  ///< of the board's axes, writable
   LogCallback log;
   /// Called without the lock after the writer decided to evict a consumer.
   std::function<void(std::uint64_t consumer_id, const std::string& reason)> on_evicted;

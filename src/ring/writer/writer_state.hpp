@@ -6,6 +6,7 @@
 #include "ring/writer/epoch_ledger.hpp"
 #include "ring/writer/overwrite_gate.hpp"
 #include "ring/writer/producer_wake.hpp"
+#include "ring/writer/row_arenas.hpp"
 #include "ring/writer/stream_outcome.hpp"
 #include "ring/writer/ticket_queue.hpp"
 #include "ring/writer/trainer_attendance.hpp"
@@ -25,7 +26,8 @@ struct WriterState {
       : board(shared),
         options(std::move(chosen)),
         ledger(board, options.samples_per_epoch, options.epochs, options.start),
-        tickets(board, ledger, options.start),
+        rows(board, options.row_tables, options.start),
+        tickets(board, ledger, rows, options.start),
         consumers(board, ledger, tickets, options.first_consumer_id),
         outcome(board),
         attendance(ledger, consumers, outcome, options.wait_for),
@@ -42,12 +44,14 @@ struct WriterState {
   Board board;
   WriterOptions options;
   EpochLedger ledger;
+  RowArenas rows;
   TicketQueue tickets;
   ConsumerTable consumers;
   StreamOutcome outcome;
   TrainerAttendance attendance;
   OverwriteGate gate;
   ProducerWake wake;
+  bool awaits_members = false;      ///< nothing is granted: RingWriter::await_members
   std::vector<std::string> untold;  ///< for the log, once the lock is released
 };
 

@@ -62,6 +62,23 @@ TEST_CASE("stages that do not fit are refused with field, stage and a way out") 
              "1 channel"));
   CHECK(says(refusal("numbers", "{ stage = \"horizontal_flip\" }"), "works on images"));
   CHECK(says(refusal("text", ""), "a custom stage"));
+  CHECK(says(refusal("raw", "{ stage = \"random_erasing\" }, { stage = \"to\" }"),
+             "the stage `random_erasing` of the field `x` does not fit: it works on what `to` "
+             "makes: put it after `to`."));
+  CHECK(says(refusal("raw", "{ stage = \"map_ids\", ids = [1] }"), "or take `map_colors`"));
+  CHECK(says(
+      refusal("raw", "{ stage = \"grayscale\" }, { stage = \"map_colors\", colors = \"voc\" }"),
+      "or take `map_ids`"));
+  CHECK(says(refusal("raw", "{ stage = \"multi_hot\", classes = 3 }"), "takes ids as i64"));
+  CHECK(says(refusal("raw",
+                     "{ stage = \"resize\", size = [4, 4] }, "
+                     "{ stage = \"map_colors\", colors = \"voc\" }"),
+             "`resize` before it mixes those of neighbours"));
+  CHECK(says(refusal("raw",
+                     "{ stage = \"to\", dtype = \"f32\" }, { stage = \"gaussian_noise\" }, "
+                     "{ stage = \"normalize\", mean = [0, 0, 0], std = [1, 1, 1] }"),
+             "put it after `normalize`, or before `to`"));
+  CHECK(says(refusal("numbers", "]\nscale = 2 #"), "is cut like no field of another scale"));
 }
 
 TEST_CASE("what does not go together is refused with the line of the field or stage") {

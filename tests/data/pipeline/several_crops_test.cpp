@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Several images of one: five_crop and ten_crop, many views.
@@ -136,7 +137,22 @@ TEST_CASE("crops stand behind views, and draw alike within one") {
   const std::vector<FieldSlots> slots{{bytes.data(), bytes.size()}};
   const SampleTrace trace = both.trace({0, 3, slots, {&id, 1}});
   REQUIRE(trace.fields[0].views.size() == 3);
-  for (const std::vector<Note>& view : trace.fields[0].views) CHECK(view.size() == 5);
+  for (const std::vector<Note>& view : trace.fields[0].views) {
+    const auto noted = [&](std::string_view key, std::string_view path) {
+      return std::ranges::count_if(
+          view, [&](const Note& note) { return note.key == key && note.path == path; });
+    };
+    CHECK(noted("crop_x", "") == 1);
+    CHECK(noted("crop_x", "random_crop#0") == 1);
+    CHECK(noted("crop_x", "five_crop#0") == 5);
+    CHECK(noted("flip", "horizontal_flip#0") == 1);
+    CHECK(view.size() == 4 + 4 + 20 + 1);
+    std::vector<int> parts;
+    for (const Note& note : view) {
+      if (note.key == "crop_w" && note.path == "five_crop#0") parts.push_back(note.part);
+    }
+    CHECK(parts == std::vector<int>{0, 1, 2, 3, 4});
+  }
 }
 
 TEST_CASE("what several crops cannot be is refused") {

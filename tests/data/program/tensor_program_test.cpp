@@ -22,7 +22,7 @@ using Catch::Contains;
 namespace {
 
 const PartSpec numbers = {"numbers", PartKind::tensor, DType::i32, {2}};
-const PartSpec text = {"text", PartKind::bytes, DType::u8, {1 << 20}};
+const PartSpec text_part = {"text", PartKind::bytes, DType::u8, {1 << 20}};
 
 std::unique_ptr<detail::FieldProgram> compiled(const std::string& stages, const PartSpec& part,
                                                const std::string& more = "") {
@@ -47,7 +47,7 @@ class FirstFour final : public TensorStage {
 std::unique_ptr<detail::FieldProgram> of_text(std::vector<RecipeStage> stages) {
   Recipe recipe;
   recipe.fields.push_back({.name = "x", .stages = std::move(stages)});
-  return detail::compile_tensor(detail::resolve(recipe).fields[0], text);
+  return detail::compile_tensor(detail::resolve(recipe).fields[0], text_part);
 }
 
 template <class To, class From>
@@ -90,9 +90,9 @@ TEST_CASE("bytes of any length go through several stages") {
 }
 
 TEST_CASE("what is for images is refused where the part is none") {
-  CHECK_THROWS_WITH(compiled("", text, "views = 2"),
+  CHECK_THROWS_WITH(compiled("", text_part, "views = 2"),
                     Contains("has views") && Contains("is no image"));
-  CHECK_THROWS_WITH(compiled("", text, "kind = \"mask\""), Contains("is a mask"));
+  CHECK_THROWS_WITH(compiled("", text_part, "kind = \"mask\""), Contains("is a mask"));
   CHECK_THROWS_WITH(compiled(R"({ stage = "resize", size = 3 })", numbers),
                     Contains("works on images"));
   const detail::ResolvedRecipe joint =

@@ -61,6 +61,9 @@ std::string blur(int kernel, const std::string& p) {
   return R"({"kernel_size":)" + square(kernel) + R"(,"p":)" + p +
          R"(,"sigma":[0.1,2.0],"stage":"gaussian_blur"})";
 }
+std::string pil_blur(const std::string& p) {
+  return R"({"p":)" + p + R"(,"radius":[0.1,2.0],"stage":"pil_gaussian_blur"})";
+}
 const std::string some_gray = R"({"channels":3,"p":0.2,"stage":"grayscale"})";
 
 std::string list(std::initializer_list<std::string> items) {
@@ -102,16 +105,62 @@ std::string dino() {
   };
   return recipe(
       "reshuffle",
-      list({field("global_1", view(begin(224, "[0.4,1.0]"), {blur(9, "1.0"), to, imagenet_normal}),
+      list({field("global_1", view(begin(224, "[0.4,1.0]"), {pil_blur("1.0"), to, imagenet_normal}),
                   "image", "own"),
             field("global_2",
                   view(begin(224, "[0.4,1.0]"),
-                       {blur(9, "0.1"), R"({"p":0.2,"stage":"solarize","threshold":128.0})", to,
+                       {pil_blur("0.1"), R"({"p":0.2,"stage":"solarize","threshold":128.0})", to,
                         imagenet_normal}),
                   "image", "own"),
-            field("local", view(begin(96, "[0.05,0.4]"), {blur(9, "0.5"), to, imagenet_normal}),
+            field("local", view(begin(96, "[0.05,0.4]"), {pil_blur("0.5"), to, imagenet_normal}),
                   "image", "own", 8),
             label}));
+}
+
+/// main_moco.py, with crop-min as for ViT.
+std::string moco() {
+  const std::string begin =
+      random_resized_crop(224, scale_default) + "," + flip + "," +
+      jitter(R"("brightness":[0.6,1.4],"contrast":[0.6,1.4],"hue":[-0.1,0.1],)"
+             R"("saturation":[0.8,1.2])") +
+      "," + some_gray;
+  return recipe(
+      "reshuffle",
+      list({field("view_1", list({decode, begin, pil_blur("1.0"), to, imagenet_normal}), "image",
+                  "own"),
+            field("view_2",
+                  list({decode, begin, pil_blur("0.1"),
+                        R"({"p":0.2,"stage":"solarize","threshold":128.0})", to, imagenet_normal}),
+                  "image", "own"),
+            label}));
+}
+
+/// augment.py: one of three, then ColorJitter(0.3, 0.3, 0.3).
+std::string deit_iii() {
+  return labelled(
+      "reshuffle",
+      list({decode, random_resized_crop(224, scale_default, "bicubic"), flip,
+            R"({"p":[1.0,1.0,1.0],"stage":"random_choice","stages":)" +
+                list({R"({"channels":3,"p":1.0,"stage":"grayscale"})",
+                      R"({"p":1.0,"stage":"solarize","threshold":128.0})", pil_blur("1.0")}) +
+                "}",
+            R"({"brightness":[0.7,1.3],"contrast":[0.7,1.3],"hue":[0.0,0.0],)"
+            R"("saturation":[0.7,1.3],"stage":"color_jitter"})",
+            to, imagenet_normal}));
+}
+
+/// base_dataset.py of pix2pix: 286 by 286, of which 256 by 256 are cut and mirrored alike.
+std::string pix2pix() {
+  const std::string half = R"({"mean":[0.5],"stage":"normalize","std":[0.5]})";
+  return recipe("reshuffle",
+                list({field("input", list({decode, to, half}), "input.jpg"),
+                      field("target", list({decode, to, half}), "target.jpg")}),
+                list({R"({"draws":"sample","fields":["input","target"],"stages":)" +
+                      list({R"({"interpolation":"bicubic","size":[286,286],"stage":"resize"})",
+                            R"({"fill":0,"pad_if_needed":false,"padding":[0,0,0,0],)"
+                            R"("padding_mode":"constant","size":[256,256],"stage":"random_crop"})",
+                            flip}) +
+                      "}"}));
 }
 
 /// ColorJitter of strength 1: 0.8 of each, 0.2 of hue.
@@ -189,7 +238,12 @@ std::map<std::string, std::string, std::less<>> all_presets() {
       {"torchvision-v2-eval", labelled("sequential", tested(232, 224, imagenet_normal))},
       {"deit", deit()},
       {"deit-eval", labelled("sequential", tested(256, 224, imagenet_normal, "bicubic"))},
+      {"deit-iii", deit_iii()},
       {"simclr", simclr()},
+      {"moco-v3", moco()},
+      {"mae", labelled("reshuffle", list({decode, random_resized_crop(224, "[0.2,1.0]", "bicubic"),
+                                          flip, to, imagenet_normal}))},
+      {"pix2pix", pix2pix()},
       {"dino", dino()},
       {"clip",
        recipe("reshuffle",

@@ -64,6 +64,10 @@ TEST_CASE("presets of papers make fields of the papers' shapes") {
   CHECK(shapes_of("dino") == Shapes{{"global_1", {3, 224, 224}},
                                     {"global_2", {3, 224, 224}},
                                     {"local", {8, 3, 96, 96}}});
+  CHECK(shapes_of("deit-iii") == image({3, 224, 224}));
+  CHECK(shapes_of("mae") == image({3, 224, 224}));
+  CHECK(shapes_of("moco-v3") == Shapes{{"view_1", {3, 224, 224}}, {"view_2", {3, 224, 224}}});
+  CHECK(shapes_of("pix2pix") == Shapes{{"input", {3, 256, 256}}, {"target", {3, 256, 256}}});
   CHECK(shapes_of("clip") == image({3, 224, 224}));
   CHECK(shapes_of("clip-eval") == image({3, 224, 224}));
   CHECK(shapes_of("cifar-autoaugment") == image({3, 32, 32}));
@@ -89,8 +93,11 @@ TEST_CASE("presets of papers do the papers' stages") {
   CHECK(names_of("simclr", 0) ==
         "decode random_resized_crop horizontal_flip random_apply grayscale gaussian_blur to");
   CHECK(names_of("dino", 1) ==
-        "decode random_resized_crop horizontal_flip random_apply grayscale gaussian_blur solarize "
-        "to normalize");
+        "decode random_resized_crop horizontal_flip random_apply grayscale pil_gaussian_blur "
+        "solarize to normalize");
+  CHECK(names_of("moco-v3", 1) == names_of("dino", 1));
+  CHECK(names_of("deit-iii", 0) ==
+        "decode random_resized_crop horizontal_flip random_choice color_jitter to normalize");
   for (const std::string name :
        {"torchvision-v1", "torchvision-v2", "deit", "clip", "cifar-autoaugment"}) {
     INFO(name);

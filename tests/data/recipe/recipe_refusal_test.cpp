@@ -40,10 +40,10 @@ TEST_CASE("what is unknown is refused with its line and the nearest right name")
         "batchcast: r.toml:4: the recipe: there is no `fields` here. Did you mean `field`?");
   CHECK(toml_refusal("[order]\nmod = \"fixed\"") ==
         "batchcast: r.toml:2: order: there is no `mod` here. Did you mean `mode`?");
-  CHECK(
-      toml_refusal("[order]\nmode = \"reshufle\"") ==
-      "batchcast: r.toml:2: order: `mode` must be one of reshuffle, fixed, sequential, blocks, not "
-      "`reshufle`. Did you mean `reshuffle`?");
+  CHECK(toml_refusal("[order]\nmode = \"reshufle\"") ==
+        "batchcast: r.toml:2: order: `mode` must be one of reshuffle, fixed, sequential, blocks, "
+        "packed, not "
+        "`reshufle`. Did you mean `reshuffle`?");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstage = []") ==
         "batchcast: r.toml:3: field: there is no `stage` here. Did you mean `stages`?");
   CHECK(toml_refusal("[[field]]\nname = \"x\"\nstages = [\n  { stage = \"decode\" },\n"

@@ -223,13 +223,17 @@ TEST_CASE("presets are what their documentation says") {
                                       "torchvision-v2-eval",
                                       "deit",
                                       "deit-eval",
+                                      "deit-iii",
                                       "simclr",
+                                      "moco-v3",
                                       "dino",
+                                      "mae",
                                       "clip",
                                       "clip-eval",
                                       "cifar-autoaugment",
                                       "cifar-autoaugment-eval",
-                                      "voc-segmentation"});
+                                      "voc-segmentation",
+                                      "pix2pix"});
   CHECK(Recipe::load("imagenet-train").to_json() ==
         R"({"fields":[{"draws":"sample","from":"image","name":"image","stages":[)"
         R"({"fast":false,"mode":"rgb","orient":false,"pixels_max":178956970,"stage":"decode"},)"

@@ -237,7 +237,8 @@ inline std::vector<std::byte> elements(const Image& image, const detail::PixelFo
     for (std::size_t c = 0; c < channels; ++c) {
       const bool chw = format.layout == ImageLayout::chw;
       std::byte* const to = out.data() + (chw ? c * pixel_count + p : p * channels + c) * size;
-      const std::uint8_t pixel = image.pixels[p * channels + c];
+      const std::size_t from = format.bgr && channels == 3 ? 2 - c : c;
+      const std::uint8_t pixel = image.pixels[p * channels + from];
       // Kept apart in memory, so that no compiler makes one rounding of two.
       const volatile float product = static_cast<float>(pixel) * format.scale[c];
       const volatile float sum = product + format.bias[c];

@@ -49,6 +49,7 @@ Image random_image(Dice& dice, ImageSize size, std::int32_t channels) {
 PixelFormat random_format(Dice& dice) {
   PixelFormat format{.dtype = dice.one_of({DType::u8, DType::f16, DType::bf16, DType::f32}),
                      .layout = dice.one_of({ImageLayout::chw, ImageLayout::hwc})};
+  format.bgr = dice.one_in(3);
   for (std::size_t c = 0; c < 3; ++c) {
     // Up to what overflows f16, down to its subnormals.
     const float size = dice.one_of({1e-8f, 1e-6f, 1e-3f, 0.0171247f, 1.0f, 300.0f});
@@ -114,7 +115,8 @@ std::string described(const Geometry& g, std::int32_t channels, const PixelForma
          std::to_string(static_cast<int>(g.interpolation)) + " window " + box(g.window) +
          " flips " + std::to_string(g.flip_x) + std::to_string(g.flip_y) + " padding " +
          std::to_string(static_cast<int>(g.padding)) + " channels " + std::to_string(channels) +
-         " " + std::string(name_of(f.dtype)) + (f.layout == ImageLayout::chw ? " chw" : " hwc");
+         " " + std::string(name_of(f.dtype)) + (f.layout == ImageLayout::chw ? " chw" : " hwc") +
+         (f.bgr ? " bgr" : "");
 }
 
 /// What the resampler makes of `image`, whose rows come `at_once`. Rows and output end where

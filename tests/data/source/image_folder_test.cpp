@@ -138,6 +138,67 @@ TEST_CASE("a class without images is refused by name, unless it is allowed") {
   CHECK(mentions(all_remarks(*source), {"2 of 4 classes", "ant, bird"}));
 }
 
+TEST_CASE("a class of files that are not read is refused with what they are") {
+  const TemporaryFolder folder;
+  folder.write("data/ant/1.bmp", "BM");
+  folder.write("data/ant/2.bmp", "BM");
+  folder.write("data/ant/notes.txt", "text");
+  folder.write("data/cat/1.jpg", "cat");
+  folder.make_folder("data/dog");
+  CHECK(mentions(refusal_to_open<BadDataset>(spec_of(folder)),
+                 {"2 of 3 classes have no JPEG, PNG or WebP file: ant (2 .bmp), dog.",
+                  "Convert the files, remove the folders"}));
+}
+
+TEST_CASE("classes from a file have its order, and others are left out") {
+  const TemporaryFolder folder;
+  write_cats_and_dogs(folder);
+  folder.write("data/emu/1.jpg", "emu");
+  const auto open = [&](const std::string& list) {
+    folder.write("classes.txt", list);
+    return open_source(spec_of(folder) + "?classes=" + folder.path("classes.txt"));
+  };
+  const auto turned = open("dog\r\n\n  \ncat\r\nemu");
+  CHECK(std::vector<std::string>(turned->class_names().begin(), turned->class_names().end()) ==
+        std::vector<std::string>{"dog", "cat", "emu"});
+  CHECK(names_of(*turned) ==
+        std::vector<std::string>{"dog/1.jpg", "dog/2.jpg", "cat/a b.png", "emu/1.jpg"});
+  CHECK(label_of(*turned, 0) == 0);
+  CHECK(label_of(*turned, 2) == 1);
+  CHECK(part_of(*turned, 2, 0) == "cat");
+  CHECK(turned->remarks().empty());
+
+  const auto some = open(
+      "\xef\xbb\xbf"
+      "emu\n");
+  CHECK(names_of(*some) == std::vector<std::string>{"emu/1.jpg"});
+  CHECK(label_of(*some, 0) == 0);
+  CHECK(all_remarks(*some).find("2 class folders not in") != std::string::npos);
+  CHECK(all_remarks(*some).find("cat, dog") != std::string::npos);
+
+  const auto all = open_source(spec_of(folder))->fingerprint();
+  CHECK(open("cat\ndog\nemu\n")->fingerprint() == all);
+  CHECK_FALSE(turned->fingerprint() == all);
+  CHECK_FALSE(some->fingerprint() == all);
+}
+
+TEST_CASE("a file of classes is refused with the line and the name that are wrong") {
+  const TemporaryFolder folder;
+  write_cats_and_dogs(folder);
+  const auto refusal = [&](const std::string& list) {
+    folder.write("classes.txt", list);
+    return refusal_to_open<BadDataset>(spec_of(folder) + "?classes=" + folder.path("classes.txt"));
+  };
+  CHECK(mentions(refusal("dog\ncta\n"), {"classes.txt:2:", "no folder `cta`", "mean `cat`"}));
+  CHECK(mentions(refusal("dog\ncat\n\ndog\n"), {"classes.txt:4:", "`dog`", "line 1"}));
+  CHECK(mentions(refusal("\n\n"), {"names no class"}));
+  CHECK(mentions(refusal_to_open<BadDataset>(spec_of(folder) + "?classes=" + folder.path("none")),
+                 {"none is not there", "a class in each line"}));
+  CHECK(mentions(refusal_to_open<BadDataset>(spec_of(folder) + "?classes=" + folder.path("data")),
+                 {"cannot be read"}));
+  CHECK_THROWS_AS(open_source(spec_of(folder) + "?classes="), batchcast::InvalidArgument);
+}
+
 TEST_CASE("datasets without anything to serve say what is expected") {
   const TemporaryFolder folder;
   folder.make_folder("data");

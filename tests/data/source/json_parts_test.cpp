@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/data/pipeline.hpp>
 
+#include <array>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -188,4 +189,121 @@ stages = [{ stage = "to", dtype = "f32" }]
   pipeline.worker()->make({0, 0, slots, ids});
   CHECK(labels == std::vector<std::int64_t>{1, 0});
   CHECK(weights == std::vector<float>{0.5F, 2.0F});
+}
+
+TEST_CASE("webdataset: arrays in JSON are tensors of the first sample's shape", "[webdataset]") {
+  const TemporaryFolder folder;
+  const auto source = with(
+      jsons(folder,
+            {R"({"box": [1, 2, 3, 4.5], "flags": [true, 0], "grid": [[1, 2], [3, 4], [5, 6]]})",
+             R"({"box": [5, 6, 7, 8], "flags": [1], "grid": [[1, 2], [3, 4], [5]]})",
+             R"({"box": 5, "flags": [1, 0.5], "grid": [[1, 2], [3, 4], [5, "6"]]})"}),
+      {"json:/box", "json:/flags", "json:/grid"});
+  REQUIRE(source->parts().size() == 4);
+  CHECK(source->parts()[1] ==
+        bc::PartSpec{.name = "json:/box", .dtype = bc::DType::f64, .shape = {4}});
+  CHECK(source->parts()[2] ==
+        bc::PartSpec{.name = "json:/flags", .dtype = bc::DType::i64, .shape = {2}});
+  CHECK(source->parts()[3] ==
+        bc::PartSpec{.name = "json:/grid", .dtype = bc::DType::i64, .shape = {3, 2}});
+  const Strings first = part_bytes(*source, 0);
+  CHECK(first[1] == as_bytes_of(1) + as_bytes_of(2) + as_bytes_of(3) + as_bytes_of(4.5));
+  CHECK(first[2] == as_bytes(1) + as_bytes(0));
+  CHECK(first[3] ==
+        as_bytes(1) + as_bytes(2) + as_bytes(3) + as_bytes(4) + as_bytes(5) + as_bytes(6));
+  CHECK_THROWS_WITH(
+      part_bytes(*source, 1),
+      Contains("`json:/flags` is an array of the shape [1], and in the first sample it "
+               "is an array of the shape [2]") &&
+          Contains("multi_hot"));
+  CHECK_THROWS_WITH(part_bytes(*source, 2), Contains("`json:/box` is no array"));
+}
+
+TEST_CASE("webdataset: arrays in JSON that are no tensor are refused or bad", "[webdataset]") {
+  const TemporaryFolder folder;
+  const auto one = [&](const std::string& document, const std::string& options = {}) {
+    return with(jsons(folder, {document}, options), {"json:/a"});
+  };
+  CHECK_THROWS_WITH(one(R"({"a": []})"), Contains("`json:/a` is an empty array"));
+  CHECK_THROWS_WITH(one(R"({"a": [[1], [1, 2]]})"), Contains("arrays of different lengths"));
+  CHECK_THROWS_WITH(one(R"({"a": [1, [2]]})"), Contains("arrays of different lengths"));
+  CHECK_THROWS_WITH(one(R"({"a": ["x"]})"), Contains("`webdataset:…?labels=names`"));
+  CHECK_THROWS_WITH(one(R"({"a": [1, "x"]})", "labels=names"), Contains("numbers and texts"));
+  CHECK_THROWS_WITH(one(R"({"a": [{}]})"), Contains("object"));
+  CHECK_THROWS_WITH(one(R"({"a": [[[[[[[[[1]]]]]]]]]})"), Contains("arrays in arrays"));
+  const auto later = with(jsons(folder, {R"({"a": [1, 2]})", R"({"a": [1, null]})"}), {"json:/a"});
+  CHECK_THROWS_WITH(part_bytes(*later, 1), Contains("`json:/a` is null"));
+}
+
+TEST_CASE("webdataset: names in arrays in JSON are labels", "[webdataset]") {
+  const TemporaryFolder folder;
+  const auto source = with(jsons(folder,
+                                 {R"({"a": ["dog", "cat"]})", R"({"a": ["ape", "dog"]})",
+                                  R"({"a": ["bee"]})", R"({"a": ["cat", 3]})"},
+                                 "labels=names"),
+                           {"json:/a"});
+  CHECK(names_of(*source) == Strings{"ape", "cat", "dog"});
+  CHECK(source->parts()[1] ==
+        bc::PartSpec{.name = "json:/a", .dtype = bc::DType::i64, .shape = {2}});
+  CHECK(last_part(*source, 0) == as_bytes(2) + as_bytes(1));
+  CHECK(last_part(*source, 1) == as_bytes(0) + as_bytes(2));
+  CHECK_THROWS_AS(last_part(*source, 2), bc::BadSample);
+  CHECK_THROWS_AS(last_part(*source, 3), bc::BadSample);
+}
+
+namespace {
+
+const std::string several_labels = R"(
+[[field]]
+name = "labels"
+from = "json:/a"
+stages = [{ stage = "multi_hot", classes = 4 }]
+)";
+
+std::vector<float> made_of(const bc::Pipeline& pipeline, std::uint64_t sample) {
+  std::vector<float> out(4);
+  std::array<std::uint64_t, 1> ids{};
+  const std::vector<bc::FieldSlots> slots = {{reinterpret_cast<std::byte*>(out.data()), 16}};
+  pipeline.worker()->make({0, sample, slots, ids});
+  return out;
+}
+
+bc::Pipeline several(const std::shared_ptr<const bc::Source>& source) {
+  return bc::Pipeline({.source = source,
+                       .recipe = bc::Recipe::from_toml(
+                           "[order]\nmode = \"sequential\"\n" + several_labels, "test.toml")});
+}
+
+}  // namespace
+
+TEST_CASE("webdataset: lists of labels of any length become one number for each class",
+          "[webdataset]") {
+  const TemporaryFolder folder;
+  const bc::Pipeline numbers =
+      several(jsons(folder, {R"({"a": []})", R"({"a": [3, 0, 3]})", R"({"a": 2})", R"({"a": [4]})",
+                             R"({"a": [-1]})", R"({"a": [0.5]})"}));
+  CHECK(numbers.schema() == bc::Schema{{"labels", bc::DType::f32, {4}}});
+  CHECK(made_of(numbers, 0) == std::vector<float>{0, 0, 0, 0});
+  CHECK(made_of(numbers, 1) == std::vector<float>{1, 0, 0, 1});
+  CHECK(made_of(numbers, 2) == std::vector<float>{0, 0, 1, 0});
+  CHECK_THROWS_WITH(made_of(numbers, 3), Contains("the class 4, and multi_hot has classes = 4"));
+  CHECK_THROWS_WITH(made_of(numbers, 4), Contains("the class -1"));
+  CHECK_THROWS_WITH(made_of(numbers, 5), Contains("0.5, and not an integer"));
+
+  const bc::Pipeline names = several(jsons(
+      folder, {R"({"a": ["dog", "ape"]})", R"({"a": []})", R"({"a": ["cat"]})", R"({"a": [1]})"},
+      "labels=names"));
+  CHECK(made_of(names, 0) == std::vector<float>{1, 0, 1, 0});
+  CHECK(made_of(names, 1) == std::vector<float>{0, 0, 0, 0});
+  CHECK(made_of(names, 2) == std::vector<float>{0, 1, 0, 0});
+  CHECK_THROWS_AS(made_of(names, 3), bc::BadSample);
+  CHECK_THROWS_WITH(several(jsons(folder, {R"({"a": [0.5]})"})), Contains("`multi_hot` takes ids"));
+}
+
+TEST_CASE("webdataset: one list of labels is not taken in two ways", "[webdataset]") {
+  const TemporaryFolder folder;
+  const auto toml = several_labels + "[[field]]\nname = \"plain\"\nfrom = \"json:/a\"\n";
+  CHECK_THROWS_WITH(bc::Pipeline({.source = jsons(folder, {R"({"a": [1]})"}),
+                                  .recipe = bc::Recipe::from_toml(toml, "test.toml")}),
+                    Contains("test.toml:6") && Contains("multi_hot"));
 }

@@ -4,6 +4,7 @@
 #include <batchcast/data/source.hpp>
 
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +17,10 @@ using batchcast::BadDataset;
 using batchcast::DType;
 using batchcast::InvalidArgument;
 using batchcast::open_source;
+using batchcast::SampleParts;
 using batchcast::detail::NpyHeader;
 using batchcast::detail::parse_npy_header;
+using Catch::Matchers::Contains;
 using namespace source_test;
 using source_test::mentions;
 
@@ -231,4 +234,172 @@ TEST_CASE("archives of arrays are no arrays, and what makes arrays of them is sa
   CHECK(mentions(refusal_to_open<BadDataset>("npy:" + hdf), {"HDF5", "np.save"}));
   const std::string gz = folder.write("a.npy.xz", "\xfd\x37zXZ\0"s + std::string(64, '\0'));
   CHECK(mentions(refusal_to_open<BadDataset>("npy:" + gz), {"xz -dk", "a.npy.xz"}));
+}
+
+namespace {
+
+template <class T>
+std::string list_of(const std::vector<T>& values) {
+  const std::string descr = sizeof(T) == 8 ? "<i8" : "<i4";
+  return array(descr, "(" + std::to_string(values.size()) + ",)", bytes_of(values));
+}
+
+// Seven boxes of three images: 2, 0 and 5.
+struct Boxes {
+  TemporaryFolder folder;
+  int files = 0;
+  std::string boxes = folder.write("boxes.npy", array("<f4", "(7, 2)", bytes_of(numbers())));
+  std::string classes =
+      folder.write("classes.npy",
+                   array("<i8", "(7,)", bytes_of(std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7})));
+  std::string labels = folder.write("label.npy", three_labels);
+  std::string offsets = offsets_of<std::int64_t>({0, 2, 2, 7});
+
+  static std::vector<float> numbers() {
+    std::vector<float> values;
+    for (int i = 0; i < 14; ++i) values.push_back(static_cast<float>(i));
+    return values;
+  }
+  template <class T>
+  std::string offsets_of(const std::vector<T>& values) {
+    return folder.write("o" + std::to_string(++files) + ".npy", list_of(values));
+  }
+  std::string refusal_of_offsets(const std::string& path) {
+    return refusal_to_open<BadDataset>("npy:boxes=" + boxes + ",boxes.offsets=" + path);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("arrays with offsets have samples of any length") {
+  Boxes files;
+  for (const std::string& offsets : {files.offsets, files.offsets_of<std::int32_t>({0, 2, 2, 7})}) {
+    const auto source = open_source("npy:boxes=" + files.boxes + ",boxes.offsets=" + offsets +
+                                    ",classes=" + files.classes + ",classes.offsets=" + offsets +
+                                    "," + files.labels);
+    REQUIRE(source->size() == 3);
+    CHECK(source->parts() ==
+          std::vector<batchcast::PartSpec>{
+              {.name = "boxes", .dtype = DType::f32, .shape = {2}, .axis = "boxes"},
+              {.name = "classes", .dtype = DType::i64, .axis = "boxes"},
+              {.name = "label", .dtype = DType::i64}});
+    CHECK(values_of<float>(*source, 0, 0) == std::vector<float>{0, 1, 2, 3});
+    CHECK(values_of<float>(*source, 1, 0).empty());
+    CHECK(values_of<std::int64_t>(*source, 2, 1) == std::vector<std::int64_t>{3, 4, 5, 6, 7});
+    CHECK(values_of<std::int64_t>(*source, 1, 2).at(0) == -6);
+    const auto lengths = source->lengths("boxes");
+    REQUIRE(lengths != nullptr);
+    REQUIRE(lengths->size() == 3);
+    CHECK((*lengths)[0] == 2);
+    CHECK((*lengths)[1] == 0);
+    CHECK((*lengths)[2] == 5);
+    CHECK(source->lengths("label") == nullptr);
+    CHECK(source->in_memory());
+  }
+}
+
+TEST_CASE(
+    "offsets that are written over while they are served make bad samples, and no longer ones") {
+  Boxes files;
+  const auto source = open_source("npy:boxes=" + files.boxes + ",boxes.offsets=" + files.offsets);
+  const auto write_over = [&](const std::vector<std::int64_t>& offsets) {
+    const std::string bytes = list_of(offsets);
+    std::fstream file(files.offsets, std::ios::in | std::ios::out | std::ios::binary);
+    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    REQUIRE(file.flush());
+  };
+  const auto is_refused = [&](std::uint64_t id) {
+    SampleParts parts;
+    CHECK_THROWS_WITH(source->read(id, parts), Contains("offsets were changed"));
+  };
+  write_over({0, 7, 7, 7});
+  is_refused(0);
+  is_refused(2);
+  write_over({std::int64_t{1} << 40, (std::int64_t{1} << 40) + 2, 2, 7});
+  is_refused(0);
+  write_over({0, 2, -3, 2});
+  is_refused(2);
+  const auto lengths = source->lengths("boxes");
+  CHECK((*lengths)[0] == 2);
+  CHECK((*lengths)[1] == 0);
+  CHECK((*lengths)[2] == 5);
+}
+
+TEST_CASE("the name of an axis is that of the first field with the offsets, or what is said") {
+  Boxes files;
+  const std::string other = files.offsets_of<std::int64_t>({0, 2, 2, 7});
+  const std::string both = "npy:boxes=" + files.boxes + ",boxes.offsets=" + files.offsets +
+                           ",classes=" + files.classes + ",classes.offsets=";
+  const auto axes = [](const std::string& spec) {
+    const auto source = open_source(spec);
+    return source->parts().at(0).axis + " " + source->parts().at(1).axis;
+  };
+  CHECK(axes(both + files.offsets) == "boxes boxes");
+  CHECK(axes(both + files.folder.path("./o1.npy")) == "boxes boxes");
+  CHECK(axes(both + other) == "boxes classes");
+  CHECK(axes(both + other + ",classes.axis=boxes") == "boxes boxes");
+  CHECK(axes(both + files.offsets + ",classes.axis=things") == "things things");
+  CHECK(axes(both + files.offsets + ",classes.axis=b,boxes.axis=a") == "a b");
+  const std::string unlike = files.offsets_of<std::int64_t>({0, 2, 3, 7});
+  CHECK(mentions(refusal_to_open<BadDataset>(both + unlike + ",classes.axis=boxes"),
+                 {"sample 1 has 0 rows of `boxes` and 1 of `classes`", "classes.axis=NAME"}));
+}
+
+TEST_CASE("offsets are checked when the source is opened") {
+  Boxes files;
+  using Numbers = std::vector<std::int64_t>;
+  const auto why = [&](const Numbers& offsets) {
+    return files.refusal_of_offsets(files.offsets_of(offsets));
+  };
+  CHECK(mentions(why({1, 2, 7}), {"first offset is 1", "cumsum"}));
+  CHECK(mentions(why({0, 5, 2, 7}), {"fall from 5 to 2 at [2]"}));
+  CHECK(mentions(why({0, 9, 7}), {"fall from 9 to 7"}));
+  CHECK(mentions(why({0, 2, 6}), {"last offset is 6", "boxes.npy has 7 rows"}));
+  CHECK(mentions(why({0, 2, 8}), {"last offset is 8"}));
+  CHECK(mentions(why({0}), {"1 offsets"}));
+  CHECK(mentions(files.refusal_of_offsets(
+                     files.folder.write("f.npy", array("<f8", "(2,)", std::string(16, '\0')))),
+                 {"f64", "i64 or i32", "astype(np.int64)"}));
+  CHECK(mentions(files.refusal_of_offsets(
+                     files.folder.write("2.npy", array("<i8", "(1, 2)", std::string(16, '\0')))),
+                 {"2 dimensions"}));
+  CHECK(mentions(files.refusal_of_offsets(files.folder.path("none.npy")), {"none.npy"}));
+  CHECK(mentions(
+      refusal_to_open<BadDataset>("npy:boxes=" + files.boxes + ",boxes.offsets=" +
+                                  files.offsets_of<std::int64_t>({0, 7}) + "," + files.labels),
+      {"label.npy holds 3 samples", "boxes holds 1"}));
+}
+
+TEST_CASE("what stands beside an array has to fit to one") {
+  Boxes files;
+  const std::string boxes = "npy:boxes=" + files.boxes;
+  CHECK(mentions(refusal_to_open<InvalidArgument>(boxes + ",box.offsets=" + files.offsets),
+                 {"no array is named `box`"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>(boxes + ",boxes.ofsets=" + files.offsets),
+                 {"`ofsets`", "Did you mean `offsets`?"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>(boxes + ",boxes.axis=things"),
+                 {"boxes.offsets=OFFSETS.npy"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>(boxes + ",boxes.offsets="), {"says nothing"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>(boxes + ",boxes.offsets=a,boxes.offsets=b"),
+                 {"twice"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("npy:a.offsets=b"), {"no array is named `a`"}));
+}
+
+TEST_CASE(
+    "offsets and the axis's name are part of a source's fingerprint, and no sample has rows") {
+  Boxes files;
+  const auto print = [&](const std::string& offsets, const std::string& more = {}) {
+    return open_source("npy:boxes=" + files.boxes + ",boxes.offsets=" + offsets + more)
+        ->fingerprint();
+  };
+  const auto first = print(files.offsets);
+  CHECK(print(files.offsets_of<std::int64_t>({0, 2, 2, 7})) == first);
+  CHECK_FALSE(print(files.offsets_of<std::int64_t>({0, 1, 2, 7})) == first);
+  CHECK_FALSE(print(files.offsets, ",boxes.axis=x") == first);
+  const std::string none = files.folder.write("none.npy", array("<f4", "(0, 2)", ""));
+  const auto empty =
+      open_source("npy:boxes=" + none + ",boxes.offsets=" + files.offsets_of<std::int64_t>({0, 0}));
+  CHECK(empty->size() == 1);
+  CHECK((*empty->lengths("boxes"))[0] == 0);
+  CHECK(values_of<float>(*empty, 0, 0).empty());
 }

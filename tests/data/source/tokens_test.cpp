@@ -142,7 +142,9 @@ TEST_CASE("token files that are too short, cut or missing are refused") {
 }
 
 TEST_CASE("options of tokens are checked") {
-  CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:t.bin"), {"length"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:t.bin?stride=4"),
+                 {"`stride`", "length=1024"}));
+  CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:t.bin?pairs=true"), {"`pairs`"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:t.bin?length=0"), {"`length`", "0"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:t.bin?length=4&stride=0"), {"`stride`"}));
   CHECK(mentions(refusal_to_open<InvalidArgument>("tokens:t.bin?length=4&dtype=f32"),
@@ -291,4 +293,34 @@ TEST_CASE("tokens read as half as wide as they are get a remark") {
   CHECK(remarks(counting<std::uint16_t>(100), "u16").empty());
   CHECK(remarks(std::string(200, '\0'), "u16").empty());
   CHECK(remarks(counting<std::uint8_t>(200), "u8").empty());
+}
+
+TEST_CASE("without a length tokens come in pieces, the last of a file shorter") {
+  const TemporaryFolder folder;
+  const std::string spec = "tokens:" + folder.write("a.bin", counting<std::uint16_t>(150'000)) +
+                           "," + folder.write("b.bin", "") + "," +
+                           folder.write("c.bin", counting<std::uint16_t>(65'536)) + "," +
+                           folder.write("d.bin", counting<std::uint16_t>(1));
+  const auto source = open_source(spec);
+  REQUIRE(source->size() == 5);
+  CHECK(source->parts() == std::vector<batchcast::PartSpec>{
+                               {.name = "tokens", .dtype = DType::u16, .axis = "tokens"}});
+  const auto lengths = source->lengths("tokens");
+  REQUIRE(lengths != nullptr);
+  const std::vector<std::size_t> wanted = {65'536, 65'536, 18'928, 65'536, 1};
+  for (std::uint64_t id = 0; id < source->size(); ++id) {
+    const auto tokens = values_of<std::uint16_t>(*source, id, 0);
+    CHECK(tokens.size() == wanted[id]);
+    CHECK((*lengths)[id] == wanted[id]);
+    CHECK(tokens.front() == (id < 3 ? id * 65'536 % 65'536 : 0));
+  }
+  CHECK(lengths->size() == 5);
+  CHECK(values_of<std::uint16_t>(*source, 2, 0).back() == 149'999 % 65'536);
+  CHECK(source->name_of(2) == "a.bin[131072:150000]");
+  CHECK(source->lengths("label") == nullptr);
+  REQUIRE(source->remarks().size() == 1);
+  CHECK(mentions(std::string(source->remarks()[0]), {"b.bin", "no tokens"}));
+  CHECK_FALSE(source->fingerprint() == open_source(spec + "?length=65535")->fingerprint());
+  CHECK(
+      mentions(refusal_to_open<BadDataset>("tokens:" + folder.path("b.bin")), {"holds no tokens"}));
 }

@@ -50,9 +50,11 @@ TEST_CASE("a path without a kind is answered with what to write") {
   CHECK(mentions(answer(folder.path("shards")),
                  {"`webdataset:" + folder.path("shards") + "/*.tar`"}));
   CHECK(mentions(answer("a/x.npy"), {"`npy:a/x.npy`"}));
-  CHECK(mentions(answer("train.bin"), {"`tokens:train.bin?dtype=u16&length=1024`"}));
+  CHECK(mentions(answer("train.bin"),
+                 {"`tokens:train.bin?dtype=u16&length=1024`", "without `length`"}));
   CHECK(mentions(answer("s-{0..9}.tar.gz"), {"`webdataset:s-{0..9}.tar.gz`"}));
   CHECK(mentions(answer("/nowhere/at:all"), {"KIND", "imagefolder:DIR"}));
+  CHECK(mentions(answer("/nowhere/at:all"), {"any length npy:x=ROWS.npy,x.offsets=OFFSETS.npy"}));
   CHECK(mentions(answer(""), {"KIND"}));
   CHECK(mentions(answer("imagefolder"), {"KIND"}));
 }

@@ -5,6 +5,7 @@
 
 #include <batchcast/core/error.hpp>
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <thread>
@@ -205,4 +206,39 @@ TEST_CASE(
     CHECK_FALSE(placed(*before, {225, 300}).as_pillow_13);
     CHECK(placed(*since, {225, 300}).as_pillow_13);
   }
+}
+
+TEST_CASE("resize_keep_ratio makes the sizes of timm's ResizeKeepRatio") {
+  const auto size_of = [](const std::string& parameters, bc::ImageSize in) {
+    const auto stage = stage_as<bc::GeometryStage>(
+        R"(stage = "resize_keep_ratio", scale_p = 0, ratio_p = 0, )" + parameters);
+    CHECK_FALSE(stage->is_random());
+    return placed(*stage, in).resized;
+  };
+  // What timm 1.0.19 gives.
+  CHECK(size_of("size = 224", {500, 375}) == bc::ImageSize{299, 224});
+  CHECK(size_of("size = 224, longest = 1", {500, 375}) == bc::ImageSize{224, 168});
+  CHECK(size_of("size = [100, 200], longest = 0.5", {500, 375}) == bc::ImageSize{160, 120});
+  const auto stage = stage_as<bc::GeometryStage>(
+      R"(stage = "resize_keep_ratio", size = 100, scale = [0.25, 1], ratio = [0.5, 2])");
+  CHECK(stage->is_random());
+  int scaled = 0;
+  int stretched = 0;
+  for (std::uint64_t id = 0; id < 400; ++id) {
+    std::vector<bc::Note> notes;
+    const bc::ImageSize made = placed(*stage, {300, 200}, id, &notes).resized;
+    double scale = 1;
+    double ratio = 1;
+    for (const bc::Note& note : notes) {
+      if (note.key == "keep_scale") scale = note.value;
+      if (note.key == "keep_ratio") ratio = note.value;
+      scaled += note.key == "keep_scale" ? 1 : 0;
+      stretched += note.key == "keep_ratio" ? 1 : 0;
+    }
+    CHECK((scale >= 0.25 && scale <= 1 && ratio >= 0.5 && ratio <= 2));
+    CHECK(std::abs(made.width - 150 / std::sqrt(scale) * std::sqrt(ratio)) <= 0.501);
+    CHECK(std::abs(made.height - 100 / std::sqrt(scale) / std::sqrt(ratio)) <= 0.501);
+  }
+  CHECK(std::abs(scaled - 200) < 50);
+  CHECK(std::abs(stretched - 200) < 50);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "data/stage/policy_space.hpp"
+#include "data/stage/policy_picture.hpp"
 #include "data/stage/stage_support.hpp"
 #include "data/stage/table_rows.hpp"
+#include "data/stage/timm_space.hpp"
 
 #include "catch.hpp"
 
@@ -29,42 +30,14 @@ using Json = nlohmann::json;
 
 namespace {
 
-constexpr ImageSize size{31, 23};
+constexpr ImageSize size = picture_size;
+constexpr auto fill = policy_fill;
 
-using Pixels = std::vector<std::uint8_t>;
-
-/// As tests/oracle/policy_table.py makes it.
-Pixels picture() {
-  Pixels pixels;
-  for (std::int32_t y = 0; y < size.height; ++y) {
-    for (std::int32_t x = 0; x < size.width; ++x) {
-      pixels.push_back(static_cast<std::uint8_t>((7 * x + 3 * y) % 256));
-      pixels.push_back(static_cast<std::uint8_t>((x * x + 5 * y) % 223 + 20));
-      pixels.push_back(static_cast<std::uint8_t>((11 * y * y + x) % 190));
-    }
-  }
-  return pixels;
-}
-
-std::string digest(const Pixels& pixels) {
-  std::uint64_t value = 0xcbf29ce484222325;
-  for (const std::uint8_t byte : pixels) value = (value ^ byte) * 0x100000001b3;
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016lx", static_cast<unsigned long>(value));
-  return text.data();
-}
-
-Operation operation_named(std::string_view name) {
-  const auto found = std::ranges::find(operation_names, name);
-  REQUIRE(found != operation_names.end());
-  return static_cast<Operation>(found - operation_names.begin());
-}
-
-constexpr std::array<std::uint8_t, 3> fill = {10, 200, 90};
+Pixels picture() { return policy_picture(); }
 
 template <class Function>
 void with_scratch(Pixels& pixels, const Function& function) {
-  std::vector<std::byte> scratch(operation_scratch_bytes(size, 3) + 64);
+  std::vector<std::byte> scratch(timm_scratch_bytes(size, 3) + 64);
   void* start = scratch.data();
   std::size_t space = scratch.size();
   std::align(64, scratch.size() - 64, start, space);
@@ -331,6 +304,11 @@ TEST_CASE("policies take torchvision's parameters, and refuse what cannot be") {
   CHECK_THAT(refusal_of(R"(stage = "rand_augment", magnitude = 31)"),
              Contains("must be below `num_magnitude_bins`, which is 31"));
   CHECK(refusal_of(R"(stage = "rand_augment", num_ops = 33)") != "");
+  // It would do nothing without a word.
+  for (const std::string name : {"rand_augment", "timm_rand_augment"}) {
+    CHECK_THAT(refusal_of("stage = \"" + name + "\", num_ops = 0"),
+               Contains("`num_ops` must be from 1 to 32, not 0"));
+  }
   CHECK(refusal_of(R"(stage = "trivial_augment_wide", num_magnitude_bins = 1)") != "");
   CHECK_THAT(refusal_of(R"(stage = "trivial_augment_wide", interpolation = "lanczos")"),
              Contains("must be one of nearest, bilinear, bicubic"));

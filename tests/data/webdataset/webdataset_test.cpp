@@ -220,6 +220,28 @@ TEST_CASE("webdataset: too many extensions are names with dots", "[webdataset]")
   CHECK_THROWS_WITH(open(folder.write("a.tar", tar.finished())), Contains("dots"));
 }
 
+TEST_CASE("webdataset: few extensions with dots may be names, too", "[webdataset]") {
+  const TemporaryFolder folder;
+  const TarWriter one = TarWriter().add("img.0.png", "a").add("img.1.png", "b");
+  const auto source = open(folder.write("a.tar", one.finished()));
+  CHECK(source->size() == 1);
+  CHECK_THAT(joined(source->remarks()),
+             Contains("1 sample has 2 extensions") && Contains("`0.png` and `1.png`"));
+  const TarWriter years = TarWriter()
+                              .add("a.2019.jpg", "a")
+                              .add("a.2019.cls", "1")
+                              .add("b.2020.jpg", "b")
+                              .add("b.2020.cls", "2");
+  CHECK_THROWS_WITH(open(folder.write("b.tar", years.finished())),
+                    Contains("lack a part") && Contains("are there dots in the samples' names?"));
+  // Two images of each sample are no names.
+  TarWriter pairs;
+  for (const char* key : {"0", "1", "2"}) {
+    pairs.add(std::string(key) + ".hr.png", "a").add(std::string(key) + ".lr.png", "b");
+  }
+  CHECK(open(folder.write("c.tar", pairs.finished()))->remarks().empty());
+}
+
 TEST_CASE("webdataset: arrays have the first one's type and shape", "[webdataset]") {
   const std::string six(24, '\1');
   TarWriter tar;

@@ -4,131 +4,47 @@
 
 #include <algorithm>
 
-#include "data/codec/jpeg/scan_bits-inl.hpp"
+#include "data/codec/jpeg/entropy_engine-inl.hpp"
 
 namespace batchcast::inline v0_1::detail {
 
-struct JpegEntropyDecoder::Engine {
-  /// Reads a DC coefficient and undoes its prediction. False for no code, and beyond 16 bits.
-  [[gnu::always_inline]] static inline bool read_dc(JpegBits& bits, Component& component) noexcept {
-    if (!read_difference(bits, *component.dc, component.prediction)) return false;
-    return fits_sample(excess(component.prediction));
-  }
+namespace {
 
-  /// False for bits that are no code.
-  [[gnu::always_inline]] static inline bool skip_ac(JpegBits& bits,
-                                                    const JpegHuffmanTable& table) noexcept {
-    std::uint32_t at = 1;
-    refill(bits);
-    for (;;) {
-      const std::uint32_t entry = table.skip[bits.window >> (64 - JpegHuffmanTable::skip_bits)];
-      const std::uint32_t behind = at + (entry >> 8U);
-      if (entry != 0 && behind <= 64) [[likely]] {
-        consume(bits, entry & 63U);
-        if ((entry & JpegHuffmanTable::ends_block) != 0 || behind == 64) return true;
-        at = behind;
-        refill(bits);
-        continue;
-      }
-      // The code is long, or the block ends among those symbols.
-      std::uint32_t single = table.find(bits.window);
-      const std::uint32_t run = single >> 16U & 0xFF;
-      consume(bits, single & 63U);
-      if (single >= JpegHuffmanTable::valued) {
-        at += run + 1;
-      } else if (run == JpegHuffmanTable::end_of_block) {
-        return true;
-      } else if (run == JpegHuffmanTable::sixteen_zeros) {
-        at += 16;
-      } else {
-        return false;
-      }
-      if (at >= 64) return at == 64;
-      refill(bits);
-    }
-  }
+/// Of a shorter scan, decoding one symbol at a time costs less than a table of pairs.
+constexpr std::size_t pairs_worth_bytes = std::size_t{16} << 10;
 
-  [[gnu::always_inline]] static inline bool read_ac(JpegBits& bits, const Component& component,
-                                                    std::int16_t* block) noexcept {
-    const JpegHuffmanTable& table = *component.ac;
-    std::uint32_t beyond = 0;
-    std::uint32_t at = 1;
-    for (;;) {
-      refill(bits);
-#pragma GCC unroll 2
-      for (int turn = 0; turn < 2; ++turn) {
-        std::uint32_t entry = table.look[bits.window >> (64 - JpegHuffmanTable::look_bits)];
-        if (entry < JpegHuffmanTable::valued) [[unlikely]] {
-          std::uint32_t run = entry >> 16U;
-          if (run == JpegHuffmanTable::long_code) {
-            refill(bits);
-            entry = table.find(bits.window);
-            run = entry >> 16U & 0xFF;
-          }
-          if (entry < JpegHuffmanTable::valued) {
-            consume(bits, entry & 0xFF);
-            if (run == JpegHuffmanTable::end_of_block) return fits_sample(beyond);
-            if (run != JpegHuffmanTable::sixteen_zeros) return false;
-            at += 16;
-            if (at >= 64) return at == 64 && fits_sample(beyond);
-            break;
-          }
-        }
-        at += entry >> 16U & 0xFF;
-        const std::int32_t value = value_at_top(bits.window << (entry >> 8U & 63U), entry >> 24U);
-        consume(bits, entry & 0xFF);
-        const std::int32_t product = value * static_cast<std::int32_t>(component.quantizer[at]);
-        beyond |= excess(product);
-        block[jpeg_natural_order[at]] = static_cast<std::int16_t>(product);
-        if (++at >= 64) return at == 64 && fits_sample(beyond);
-      }
-    }
-  }
+constexpr auto no_pairs = [] {
+  std::array<std::uint64_t, std::size_t{1} << JpegHuffmanTable::pair_bits> all{};
+  all.fill(0xFF00);
+  return all;
+}();
 
-  template <bool keeps>
-  static bool run(JpegEntropyDecoder& decoder, std::size_t mcus,
-                  const JpegBlocks* blocks) noexcept {
-    JpegBits bits{decoder.window_, decoder.count_, decoder.next_};
-    const std::size_t block_count = decoder.block_count_;
-    for (std::size_t mcu = 0; mcu < mcus; ++mcu) {
-      for (std::size_t i = 0; i < block_count; ++i) {
-        Component& component = *decoder.component_of_[i];
-        if (!read_dc(bits, component)) return false;
-        if constexpr (keeps) {
-          JpegBlock& to = blocks[i].first[mcu * blocks[i].step];
-          to.coefficients.fill(0);
-          std::int16_t* const block = to.coefficients.data();
-          const std::int32_t product =
-              component.prediction * static_cast<std::int32_t>(component.quantizer[0]);
-          block[0] = static_cast<std::int16_t>(product);
-          if (!fits_sample(excess(product))) return false;
-          if (!read_ac(bits, component, block)) return false;
-        } else {
-          if (!skip_ac(bits, *component.ac)) return false;
-        }
-      }
-      if (bits.next > decoder.bytes_.refill_limit()) {
-        // A copy can stay in a register, with `bits`.
-        const std::uint8_t* next = bits.next;
-        if (!decoder.bytes_.settle(next, static_cast<unsigned>(bits.count))) return false;
-        bits.next = next;
-      }
-    }
-    decoder.window_ = bits.window;
-    decoder.count_ = bits.count;
-    decoder.next_ = bits.next;
-    return true;
+}  // namespace
+
+#if defined(__x86_64__)
+/// The same loops with shifts by any register.
+struct JpegEntropyDecoder::Bmi {
+  [[gnu::target("bmi,bmi2")]] static bool decode(JpegEntropyDecoder& decoder, std::size_t mcus,
+                                                 const JpegBlocks* blocks) noexcept {
+    return Engine::run<true>(decoder, mcus, blocks);
+  }
+  [[gnu::target("bmi,bmi2")]] static bool skip(JpegEntropyDecoder& decoder,
+                                               std::size_t mcus) noexcept {
+    return Engine::run<false>(decoder, mcus, nullptr);
   }
 };
+#endif
 
 bool JpegEntropyDecoder::start(const JpegHeader& header) {
+  const bool is_long = header.scan.size() > pairs_worth_bytes;
   block_count_ = 0;
   for (std::size_t c = 0; c < static_cast<std::size_t>(header.component_count); ++c) {
     const JpegComponent& from = header.components[c];
     Component& component = components_[c];
     component.dc = tables_.find(from.dc_codes, JpegCodeKind::dc);
-    component.ac = tables_.find(from.ac_codes, JpegCodeKind::ac);
+    component.ac = tables_.find(from.ac_codes, JpegCodeKind::ac, is_long);
     if (component.dc == nullptr || component.ac == nullptr) return false;
+    component.pairs = component.ac->has_pairs ? component.ac->pairs.data() : no_pairs.data();
     component.quantizer.fill(0);
     std::copy(from.quantizer.begin(), from.quantizer.end(), component.quantizer.begin());
     component.prediction = 0;
@@ -138,21 +54,27 @@ bool JpegEntropyDecoder::start(const JpegHeader& header) {
   }
   restart_interval_ = until_restart_ = header.restart_interval;
   restart_index_ = 0;
-  window_ = count_ = 0;
   next_ = bytes_.open(header.scan);
+  Engine::fill_window(*this);
   return true;
 }
 
 bool JpegEntropyDecoder::restart() {
   if (!bytes_.restart(next_, static_cast<unsigned>(count_), restart_index_)) return false;
   restart_index_ = (restart_index_ + 1) % 8;
-  window_ = count_ = 0;
+  Engine::fill_window(*this);
   for (Component& component : components_) component.prediction = 0;
   until_restart_ = restart_interval_;
   return true;
 }
 
 bool JpegEntropyDecoder::run(std::size_t mcus, const JpegBlocks* blocks) {
+#if defined(__x86_64__)
+  static const bool has_bmi = __builtin_cpu_supports("bmi2") != 0;
+  if (has_bmi) {
+    return blocks != nullptr ? Bmi::decode(*this, mcus, blocks) : Bmi::skip(*this, mcus);
+  }
+#endif
   return blocks != nullptr ? Engine::run<true>(*this, mcus, blocks)
                            : Engine::run<false>(*this, mcus, nullptr);
 }
@@ -178,6 +100,18 @@ bool JpegEntropyDecoder::decode(std::size_t mcus,
     const std::size_t count = std::min(mcus, until_restart_);
     if (!run(count, rest.data())) return false;
     for (JpegBlocks& block : rest) block.first += count * block.step;
+    until_restart_ -= count;
+    mcus -= count;
+  }
+  return true;
+}
+
+bool JpegEntropyDecoder::pack(std::size_t mcus, const std::array<KeptRow*, blocks_max>& rows) {
+  if (restart_interval_ == 0) return Engine::pack(*this, mcus, rows.data());
+  while (mcus > 0) {
+    if (until_restart_ == 0 && !restart()) return false;
+    const std::size_t count = std::min(mcus, until_restart_);
+    if (!Engine::pack(*this, count, rows.data())) return false;
     until_restart_ -= count;
     mcus -= count;
   }

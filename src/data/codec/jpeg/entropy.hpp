@@ -16,6 +16,8 @@ struct alignas(64) JpegBlock {
   std::array<std::int16_t, 64> coefficients;
 };
 
+struct KeptRow;  // kept_blocks.hpp
+
 /// Where the blocks of one position within an MCU go.
 struct JpegBlocks {
   JpegBlock* first = nullptr;
@@ -39,8 +41,14 @@ class JpegEntropyDecoder {
   /// `blocks`: for each block of an MCU.
   [[nodiscard]] bool decode(std::size_t mcus, const std::array<JpegBlocks, blocks_max>& blocks);
 
+  /// Decodes MCUs and appends their blocks to rows of the kept form, without dequantising them.
+  /// `rows`: for each block of an MCU. Only where kept_has_vbmi(). False also where a row cannot
+  /// have a block.
+  [[nodiscard]] bool pack(std::size_t mcus, const std::array<KeptRow*, blocks_max>& rows);
+
  private:
   struct Engine;  // the loops
+  struct Bmi;
 
   /// The 64 coefficients, and how far a run may reach beyond them.
   static constexpr std::size_t steps_max = 64 + 16;
@@ -48,6 +56,7 @@ class JpegEntropyDecoder {
   struct Component {
     const JpegHuffmanTable* dc = nullptr;
     const JpegHuffmanTable* ac = nullptr;
+    const std::uint64_t* pairs = nullptr;  ///< of `ac`, or none
     std::array<std::uint16_t, steps_max> quantizer{};
     std::int32_t prediction = 0;
   };

@@ -16,20 +16,30 @@ const std::uint8_t* JpegWindowDecoder::Plane::row(std::int32_t y) const noexcept
 
 bool JpegWindowDecoder::start(const JpegHeader& header, std::span<const std::byte> file,
                               const Box& window) {
+  kept_ = nullptr;
   is_progressive_ = header.is_progressive;
   if (!(is_progressive_ ? progressive_.start(header, file) : entropy_.start(header))) return false;
+  plan(header, window);
+  return is_progressive_ || entropy_.skip(static_cast<std::size_t>(mcu_rows_done_) *
+                                          static_cast<std::size_t>(mcus_across_));
+}
+
+bool JpegWindowDecoder::start_kept(const JpegHeader& header, KeptReader& kept, const Box& window) {
+  kept_ = &kept;
+  plan(header, window);
+  const std::int32_t last = mcu_row_for(window.y + window.height - 1);
+  return kept.has_rows(static_cast<std::size_t>(mcu_rows_done_),
+                       static_cast<std::size_t>(last) + 1);
+}
+
+void JpegWindowDecoder::plan(const JpegHeader& header, const Box& window) {
   window_ = window;
   next_row_ = window.y;
-  mcu_rows_done_ = 0;
   plan_columns(header);
   size_planes();
-
   // Upsampling downwards reads the chroma row above.
   const std::int32_t top = mcu_height_ > jpeg_block_side ? std::max(window.y / 2 - 1, 0) : window.y;
-  const std::int32_t passed = top / jpeg_block_side;
-  mcu_rows_done_ = passed;
-  return is_progressive_ ||
-         entropy_.skip(static_cast<std::size_t>(passed) * static_cast<std::size_t>(mcus_across_));
+  mcu_rows_done_ = top / jpeg_block_side;
 }
 
 void JpegWindowDecoder::plan_columns(const JpegHeader& header) {
@@ -106,15 +116,18 @@ bool JpegWindowDecoder::decode_blocks() {
          entropy_.skip(static_cast<std::size_t>(mcus_across_ - end_mcu_));
 }
 
-/// The same for a progressive file.
+/// The same for a progressive file, or an entry.
 bool JpegWindowDecoder::take_blocks() {
   for (std::size_t i = 0; i < plane_count_; ++i) {
     Plane& plane = planes_[i];
     const auto count = static_cast<std::size_t>((end_mcu_ - first_mcu_) * plane.across);
     for (std::int32_t y = 0; y < plane.down; ++y) {
       const std::span blocks(plane.blocks.data() + static_cast<std::size_t>(y) * count, count);
-      if (!progressive_.take(i, static_cast<std::size_t>(mcu_rows_done_ * plane.down + y),
-                             static_cast<std::size_t>(first_mcu_ * plane.across), blocks)) {
+      const auto row = static_cast<std::size_t>(mcu_rows_done_ * plane.down + y);
+      const auto first = static_cast<std::size_t>(first_mcu_ * plane.across);
+      if (kept_ != nullptr) {
+        kept_->take(i, row, first, blocks);
+      } else if (!progressive_.take(i, row, first, blocks)) {
         return false;
       }
     }
@@ -123,7 +136,7 @@ bool JpegWindowDecoder::take_blocks() {
 }
 
 bool JpegWindowDecoder::decode_mcu_row() {
-  if (!(is_progressive_ ? take_blocks() : decode_blocks())) return false;
+  if (!(kept_ != nullptr || is_progressive_ ? take_blocks() : decode_blocks())) return false;
   const std::int32_t mcus = end_mcu_ - first_mcu_;
   for (std::size_t i = 0; i < plane_count_; ++i) {
     Plane& plane = planes_[i];

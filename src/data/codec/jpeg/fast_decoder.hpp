@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "data/codec/jpeg/entropy.hpp"
+#include "data/codec/jpeg/kept_reader.hpp"
 #include "data/codec/jpeg/progressive.hpp"
 
 namespace batchcast::inline v0_1::detail {
@@ -23,6 +24,9 @@ class JpegWindowDecoder {
   /// `header` must stay valid, as must `file`, which it was read from. False: not for this decoder.
   [[nodiscard]] bool start(const JpegHeader& header, std::span<const std::byte> file,
                            const Box& window);
+
+  /// The same for an entry of kept coefficients. False where it is none, or damaged.
+  [[nodiscard]] bool start_kept(const JpegHeader& header, KeptReader& kept, const Box& window);
 
   /// Writes the window's next row, 3 × width bytes, and arbitrary bytes in the jpeg_row_slack after
   /// it. False: the scan is irregular.
@@ -50,6 +54,7 @@ class JpegWindowDecoder {
     std::size_t count = 0;
   };
 
+  void plan(const JpegHeader& header, const Box& window);
   void plan_columns(const JpegHeader& header);
   void size_planes();
   [[nodiscard]] std::int32_t mcu_row_for(std::int32_t y) const noexcept;
@@ -61,6 +66,7 @@ class JpegWindowDecoder {
 
   JpegEntropyDecoder entropy_;
   JpegProgressiveDecoder progressive_;
+  KeptReader* kept_ = nullptr;  // has the blocks, where it is an entry
   bool is_progressive_ = false;
   Box window_;
   std::int32_t next_row_ = 0;

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "data/codec/jpeg/scan_bits-inl.hpp"
+
 namespace batchcast::inline v0_1::detail {
 namespace {
 
-constexpr std::size_t slots_max = 16;  // a scan has at most six
+constexpr std::size_t slots_max = 16;       // a scan has at most six
+constexpr std::uint64_t uses_of_image = 3;  // at most, one for each component
 
 std::uint32_t entry_of(const JpegHuffmanTable& table, std::uint32_t symbol,
                        std::uint32_t code_bits) noexcept {
@@ -68,11 +71,66 @@ void fill_skip(JpegHuffmanTable& table) noexcept {
   }
 }
 
+/// A symbol with its value, if all its bits lie within `room` at the top of `bits`; else an entry
+/// without bits.
+struct Single {
+  std::uint32_t bits = 0;
+  std::uint32_t run = 0;
+  std::int32_t value = 0;
+  bool is_end = false;
+};
+
+Single single_of(const JpegHuffmanTable& table, std::uint64_t window, std::uint32_t room) noexcept {
+  std::uint32_t entry = table.look[window >> (64 - JpegHuffmanTable::look_bits)];
+  if (entry == long_entry) entry = table.find(window);
+  const std::uint32_t bits = entry & 0xFF;
+  if (entry == long_entry || bits > room) return {};
+  const std::uint32_t run = entry >> 16U & 0xFF;
+  if (entry >= JpegHuffmanTable::valued) {
+    return {bits, run, value_at_top(window << (entry >> 8U & 63U), entry >> 24U), false};
+  }
+  return run == JpegHuffmanTable::end_of_block ? Single{bits, 0, 0, true} : Single{};
+}
+
+void fill_pairs(JpegHuffmanTable& table) noexcept {
+  constexpr std::uint32_t room = JpegHuffmanTable::pair_bits;
+  std::array<Single, std::size_t{1} << room> singles;
+  for (std::size_t i = 0; i < singles.size(); ++i) {
+    singles[i] = single_of(table, std::uint64_t{i} << (64 - room), room);
+  }
+  for (std::size_t i = 0; i < singles.size(); ++i) {
+    std::array<std::uint64_t, 2> offsets{0, 1};
+    std::array<std::uint64_t, 2> values{};
+    std::uint32_t bits = 0;
+    std::uint32_t coefficients = 0;
+    std::uint32_t end = 0;
+    for (std::size_t count = 0; end == 0; ++count) {
+      const Single& next = singles[i << bits & (singles.size() - 1)];
+      if (next.bits == 0 || bits + next.bits > room || (count == 2 && !next.is_end)) break;
+      bits += next.bits;
+      coefficients += next.run;
+      if (next.is_end) {
+        end = JpegHuffmanTable::ends_block;
+      } else {
+        offsets[count] = coefficients;
+        values[count] = static_cast<std::uint16_t>(next.value);
+        if (count == 0) offsets[1] = coefficients + 1;
+      }
+      ++coefficients;
+    }
+    if (bits == 0) coefficients = 255;
+    table.pairs[i] = bits | end | coefficients << 8U | offsets[0] << 16U | offsets[1] << 24U |
+                     values[0] << 32U | values[1] << 48U;
+  }
+  table.has_pairs = true;
+}
+
 bool build(JpegHuffmanTable& table, std::span<const std::uint8_t> codes,
            JpegCodeKind kind) noexcept {
   const auto counts = codes.first(16);
   const auto symbols = codes.subspan(16);
   table.kind = kind;
+  table.has_pairs = false;
   table.symbols.fill(0);
   std::copy(symbols.begin(), symbols.end(), table.symbols.begin());
   if (kind == JpegCodeKind::dc &&
@@ -108,13 +166,16 @@ std::uint32_t JpegHuffmanTable::find(std::uint64_t window) const noexcept {
 }
 
 const JpegHuffmanTable* JpegHuffmanCache::find(std::span<const std::uint8_t> codes,
-                                               JpegCodeKind kind) {
+                                               JpegCodeKind kind, bool is_long) {
+  const bool may_pair = kind == JpegCodeKind::ac;
   ++uses_;
   Slot* oldest = nullptr;
   for (const auto& slot : slots_) {
     if (slot->table.kind == kind &&
         std::equal(codes.begin(), codes.end(), slot->codes.begin(), slot->codes.end())) {
       slot->last_use = uses_;
+      const bool is_worth_it = is_long || ++slot->uses == uses_of_image + 1;
+      if (may_pair && is_worth_it && !slot->table.has_pairs) fill_pairs(slot->table);
       return &slot->table;
     }
     if (oldest == nullptr || slot->last_use < oldest->last_use) oldest = slot.get();
@@ -124,8 +185,10 @@ const JpegHuffmanTable* JpegHuffmanCache::find(std::span<const std::uint8_t> cod
   }
   oldest->codes.clear();
   if (!build(oldest->table, codes, kind)) return nullptr;
+  if (may_pair && is_long) fill_pairs(oldest->table);
   oldest->codes.assign(codes.begin(), codes.end());
   oldest->last_use = uses_;
+  oldest->uses = 1;
   return &oldest->table;
 }
 

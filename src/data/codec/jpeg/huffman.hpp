@@ -59,6 +59,22 @@ struct JpegHuffmanTable {
   std::array<std::uint16_t, std::size_t{1} << skip_bits> skip;
   static constexpr std::uint32_t ends_block = 0x80;
 
+  /// For AC codes of baseline files only: the next pair_bits bits are the index. An entry stands
+  /// for one or two coefficients whose codes and values lie within these bits, and for the end of
+  /// block that may follow. It has these bits:
+  ///
+  /// ```
+  /// bits 0-5    bits of all their codes and values
+  /// bit 7       an end of block is the last of them
+  /// bits 8-15   coefficients, zeros included; an end of block counts as one. 255: the entry has
+  /// none bits 16-23  zeros before the first coefficient bits 24-31  coefficients before the second
+  /// one, zeros included bits 32-47  the first coefficient, or 0 where there is none bits 48-63 the
+  /// second one, the same
+  /// ```
+  static constexpr unsigned pair_bits = 11;
+  std::array<std::uint64_t, std::size_t{1} << pair_bits> pairs;
+  bool has_pairs = false;
+
   /// Indexed by length of code. The next 16 bits begin with a code of at most that length if they
   /// are below the limit. A code plus the offset is the place of its symbol in `symbols`.
   std::array<std::uint32_t, 17> limits;
@@ -75,13 +91,17 @@ class JpegHuffmanCache {
  public:
   /// The table for `codes` (as in the file), or null where libjpeg would refuse it. It is valid
   /// until `find` has been asked for as many other tables as the cache keeps.
-  const JpegHuffmanTable* find(std::span<const std::uint8_t> codes, JpegCodeKind kind);
+  /// A table of AC codes has pairs if it comes in a second image, or `is_long` says that much is to
+  /// be decoded with it.
+  const JpegHuffmanTable* find(std::span<const std::uint8_t> codes, JpegCodeKind kind,
+                               bool is_long = false);
 
  private:
   struct Slot {
     JpegHuffmanTable table;
     std::vector<std::uint8_t> codes;
     std::uint64_t last_use = 0;
+    std::uint64_t uses = 0;
   };
 
   std::vector<std::unique_ptr<Slot>> slots_;

@@ -27,10 +27,6 @@ void inverse_dct(const std::int16_t* blocks, std::size_t count, std::uint8_t* ou
 
 #else
 
-// One block for each 128 bits of a vector; only loads and stores cross their borders.
-template <class D>
-constexpr std::size_t blocks_of = hn::MaxLanes(D()) / 8;
-
 template <class D>
 HWY_INLINE hn::Vec<D> load_row(D d, const std::int16_t* row) {
   if constexpr (blocks_of<D> == 1) {
@@ -42,27 +38,20 @@ HWY_INLINE hn::Vec<D> load_row(D d, const std::int16_t* row) {
   }
 }
 
-// Each step interleaves every vector with the one half of them further on. That moves the highest
-// bit of an element's place to the lowest. After as many steps as the place within a row has bits,
-// rows are columns.
-template <class D, class V, std::size_t n>
-HWY_INLINE void transpose(D d, V (&rows)[n]) {
-  for (int bit = 0; bit < 3; ++bit) {
-    V made[n];
-    for (std::size_t i = 0; i < n / 2; ++i) {
-      made[2 * i] = hn::InterleaveLower(d, rows[i], rows[i + n / 2]);
-      made[2 * i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + n / 2]);
-    }
-    for (std::size_t i = 0; i < n; ++i) rows[i] = made[i];
-  }
-}
-
 // The sums of one half of each block's lanes.
 template <class V>
 struct Sums {
   V even[4];
   V odd[4];
 };
+
+template <int shift, class D, class S, class V>
+HWY_INLINE void demote_sums(D d, const S& low, const S& high, std::size_t i, V (&rows)[8]) {
+  rows[i] = hn::ReorderDemote2To(d, hn::ShiftRight<shift>(hn::Add(low.even[i], low.odd[i])),
+                                 hn::ShiftRight<shift>(hn::Add(high.even[i], high.odd[i])));
+  rows[7 - i] = hn::ReorderDemote2To(d, hn::ShiftRight<shift>(hn::Sub(low.even[i], low.odd[i])),
+                                     hn::ShiftRight<shift>(hn::Sub(high.even[i], high.odd[i])));
+}
 
 template <int shift, class D, class V, class Zip>
 HWY_INLINE Sums<hn::Vec<hn::RepartitionToWide<D>>> add_up(D d, const V (&in)[8], V sum,
@@ -105,12 +94,60 @@ HWY_INLINE void transform(D d, V (&rows)[8]) {
                                  [&](V a, V b) HWY_ATTR { return hn::InterleaveLower(d, a, b); });
   const auto high = add_up<shift>(d, rows, sum, difference, z3, z4,
                                   [&](V a, V b) HWY_ATTR { return hn::InterleaveUpper(d, a, b); });
+  for (std::size_t i = 0; i < 4; ++i) demote_sums<shift>(d, low, high, i, rows);
+}
+
+// The same where inputs 4 to 7 are zero. The products of each input are added up in advance. Sums
+// wrap, so that they come to the same. `even` has pairs of inputs 0 and 2, `odd` those of 1 and 3.
+template <int shift, class D, class V>
+HWY_INLINE Sums<hn::Vec<hn::RepartitionToWide<D>>> add_up_low(D d, V even, V odd) {
+  const hn::RepartitionToWide<D> d32;
+  const auto rounding = hn::Set(d32, 1 << (shift - 1));
+  const auto from_even = [&](int factor) HWY_ATTR {
+    const V factors = pair_of(d, 8192, static_cast<std::int16_t>(factor));
+    return hn::Add(multiply_pairs(d32, even, factors), rounding);
+  };
+  const auto from_odd = [&](int first, int third) HWY_ATTR {
+    return multiply_pairs(
+        d32, odd, pair_of(d, static_cast<std::int16_t>(first), static_cast<std::int16_t>(third)));
+  };
+  return {{from_even(4433 + 6270), from_even(4433), from_even(-4433), from_even(-4433 - 6270)},
+          {from_odd(12299 - 7373 + 9633 - 3196, 9633), from_odd(9633, 25172 - 20995 + 9633 - 16069),
+           from_odd(9633 - 3196, 9633 - 20995), from_odd(9633 - 7373, 9633 - 16069)}};
+}
+
+// Samples of blocks of which only the first four coefficients of the first four rows count.
+template <class D, class V>
+HWY_INLINE void transform_low(D d, V (&rows)[8]) {
+  const hn::RepartitionToWide<D> d32;
+  const hn::RepartitionToWide<decltype(d32)> d64;
+  const hn::Repartition<std::uint8_t, D> d8;
+  // Columns 0 and 2 come to lie side by side, as do 1 and 3.
+  alignas(16) static constexpr std::uint8_t places[16] = {0, 1, 2, 3, 8,  9,  10, 11,
+                                                          4, 5, 6, 7, 12, 13, 14, 15};
+  const auto zip = [&](V a, V b) HWY_ATTR {
+    const auto pairs = hn::BitCast(d8, hn::InterleaveLower(d, a, b));
+    return hn::BitCast(d, hn::TableLookupBytes(pairs, hn::LoadDup128(d8, places)));
+  };
+  const auto first = add_up_low<11>(d, zip(rows[0], rows[2]), zip(rows[1], rows[3]));
+  hn::Vec<decltype(d32)> made[8];
   for (std::size_t i = 0; i < 4; ++i) {
-    rows[i] = hn::ReorderDemote2To(d, hn::ShiftRight<shift>(hn::Add(low.even[i], low.odd[i])),
-                                   hn::ShiftRight<shift>(hn::Add(high.even[i], high.odd[i])));
-    rows[7 - i] = hn::ReorderDemote2To(d, hn::ShiftRight<shift>(hn::Sub(low.even[i], low.odd[i])),
-                                       hn::ShiftRight<shift>(hn::Sub(high.even[i], high.odd[i])));
+    made[i] = hn::ShiftRight<11>(hn::Add(first.even[i], first.odd[i]));
+    made[7 - i] = hn::ShiftRight<11>(hn::Sub(first.even[i], first.odd[i]));
   }
+  V even[2];
+  V odd[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto upper = hn::BitCast(d32, hn::ReorderDemote2To(d, made[4 * i], made[4 * i + 2]));
+    const auto lower = hn::BitCast(d32, hn::ReorderDemote2To(d, made[4 * i + 1], made[4 * i + 3]));
+    const auto two = hn::BitCast(d64, hn::InterleaveLower(d32, upper, lower));
+    const auto more = hn::BitCast(d64, hn::InterleaveUpper(d32, upper, lower));
+    even[i] = hn::BitCast(d, hn::InterleaveLower(d64, two, more));
+    odd[i] = hn::BitCast(d, hn::InterleaveUpper(d64, two, more));
+  }
+  const auto low = add_up_low<18>(d, even[0], odd[0]);
+  const auto high = add_up_low<18>(d, even[1], odd[1]);
+  for (std::size_t i = 0; i < 4; ++i) demote_sums<18>(d, low, high, i, rows);
 }
 
 // Turns each pair of rows into bytes, and transposes rows.
@@ -152,9 +189,17 @@ HWY_INLINE void store_flat(D d, V means, std::uint8_t* out, std::size_t stride) 
   const auto row = hn::LowerHalf(half, hn::BitCast(d8, hn::ConcatEven(d64, samples, samples)));
   for (std::size_t y = 0; y < 8; ++y) hn::StoreU(row, half, out + y * stride);
 }
-template <class D>
-HWY_INLINE hn::Vec<D> all_but_first(D d) {
-  alignas(16) static constexpr std::int16_t lanes[8] = {0, -1, -1, -1, -1, -1, -1, -1};
+
+template <class D, class V>
+HWY_INLINE bool is_zero(D d, V v) {
+  return hn::AllTrue(d, hn::Eq(v, hn::Zero(d)));
+}
+// Sets each block's lanes from `first` on.
+template <int first, class D>
+HWY_INLINE hn::Vec<D> lanes_from(D d) {
+  constexpr auto lane = [](int i) { return static_cast<std::int16_t>(i < first ? 0 : -1); };
+  alignas(16) static constexpr std::int16_t lanes[8] = {lane(0), lane(1), lane(2), lane(3),
+                                                        lane(4), lane(5), lane(6), lane(7)};
   return hn::LoadDup128(d, lanes);
 }
 
@@ -164,9 +209,10 @@ HWY_INLINE void some_blocks(D d, const std::int16_t* blocks, std::uint8_t* out,
   using V = hn::Vec<D>;
   V rows[8];
   for (std::size_t y = 0; y < 8; ++y) rows[y] = load_row(d, blocks + 8 * y);
-  V others = rows[1];
-  for (std::size_t y = 2; y < 8; ++y) others = hn::Or(others, rows[y]);
-  if (hn::AllTrue(d, hn::Eq(hn::Or(others, hn::And(rows[0], all_but_first(d))), hn::Zero(d)))) {
+  const V upper = hn::Or(rows[1], hn::Or(rows[2], rows[3]));
+  const V lower = hn::Or(hn::Or(rows[4], rows[5]), hn::Or(rows[6], rows[7]));
+  const bool is_low = is_zero(d, hn::Or(lower, hn::And(hn::Or(rows[0], upper), lanes_from<4>(d))));
+  if (is_low && is_zero(d, hn::Or(upper, hn::And(rows[0], lanes_from<1>(d))))) {
     store_flat(d, rows[0], out, stride);
     return;
   }
@@ -178,9 +224,13 @@ HWY_INLINE void some_blocks(D d, const std::int16_t* blocks, std::uint8_t* out,
     }
     return;
   }
-  transform<11>(d, rows);
-  transpose(d, rows);
-  transform<18>(d, rows);
+  if (is_low) {
+    transform_low(d, rows);
+  } else {
+    transform<11>(d, rows);
+    transpose(d, rows);
+    transform<18>(d, rows);
+  }
   store(d, rows, out, stride);
 }
 

@@ -69,6 +69,29 @@ HWY_INLINE hn::Vec<D16> pair_of(D16 d16, std::int16_t even, std::int16_t odd) {
   }
 }
 
+#if HWY_TARGET != HWY_SCALAR
+
+// One DCT block for each 128 bits of a vector; only loads and stores cross their borders.
+template <class D>
+constexpr std::size_t blocks_of = hn::MaxLanes(D()) / 8;
+
+// Each step interleaves every vector with the one half of them further on. That moves the highest
+// bit of an element's place to the lowest. After as many steps as the place within a row has bits,
+// rows are columns.
+template <class D, class V, std::size_t n>
+HWY_INLINE void transpose(D d, V (&rows)[n]) {
+  for (int bit = 0; bit < 3; ++bit) {
+    V made[n];
+    for (std::size_t i = 0; i < n / 2; ++i) {
+      made[2 * i] = hn::InterleaveLower(d, rows[i], rows[i + n / 2]);
+      made[2 * i + 1] = hn::InterleaveUpper(d, rows[i], rows[i + n / 2]);
+    }
+    for (std::size_t i = 0; i < n; ++i) rows[i] = made[i];
+  }
+}
+
+#endif
+
 // Calls step(d, x) for the d's lanes from x on, up to `count`. The last vector may overlap the one
 // before. Less than a whole vector goes by sixteen bytes, the last of them beyond `count`.
 template <class Step>

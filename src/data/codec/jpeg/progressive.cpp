@@ -204,7 +204,8 @@ struct JpegProgressiveDecoder::Engine {
 
   [[gnu::always_inline]] static inline bool first_dc(JpegBits& bits, DcOf& dc, JpegBlock& block,
                                                      std::uint32_t lowest_bit) noexcept {
-    if (!read_difference(bits, *dc.table, dc.prediction)) return false;
+    refill(bits);
+    if (!read_difference(bits, look_index(bits), *dc.table, dc.prediction)) return false;
     if (!fits_sample(excess(dc.prediction))) return false;
     const std::int32_t value = dc.prediction * (1 << lowest_bit);
     block.coefficients[0] = static_cast<std::int16_t>(value);

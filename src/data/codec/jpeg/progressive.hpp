@@ -27,6 +27,13 @@ class JpegProgressiveDecoder {
   [[nodiscard]] bool take(std::size_t component, std::size_t row, std::size_t first,
                           std::span<JpegBlock> blocks) const noexcept;
 
+  /// All blocks of a component's block row, of whole MCUs, not dequantised.
+  [[nodiscard]] std::span<const JpegBlock> row(std::size_t component,
+                                               std::size_t row) const noexcept {
+    const Component& from = components_[component];
+    return std::span(from.blocks).subspan(row * from.columns, from.columns);
+  }
+
   /// Frees buffers that an image far larger than others has grown.
   void shed() noexcept;
 

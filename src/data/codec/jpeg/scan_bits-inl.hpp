@@ -66,11 +66,17 @@ struct JpegBits {
   return static_cast<std::uint32_t>(product) + 0x8000U;
 }
 
-/// Adds the difference of the next DC coefficient. False for bits that are no code.
-[[gnu::always_inline]] inline bool read_difference(JpegBits& bits, const JpegHuffmanTable& table,
+/// The place in JpegHuffmanTable::look of the next symbol.
+[[gnu::always_inline]] inline std::uint64_t look_index(const JpegBits& bits) noexcept {
+  return bits.window >> (64 - JpegHuffmanTable::look_bits);
+}
+
+/// Adds the difference of the next DC coefficient, of which `index` is the look_index(). The window
+/// is full. False for bits that are no code.
+[[gnu::always_inline]] inline bool read_difference(JpegBits& bits, std::uint64_t index,
+                                                   const JpegHuffmanTable& table,
                                                    std::int32_t& prediction) noexcept {
-  refill(bits);
-  std::uint32_t entry = table.look[bits.window >> (64 - JpegHuffmanTable::look_bits)];
+  std::uint32_t entry = table.look[index];
   if (entry < JpegHuffmanTable::valued) [[unlikely]] {
     entry = table.find(bits.window);
     if (entry < JpegHuffmanTable::valued) return false;

@@ -2,13 +2,13 @@
 // Copyright 2026 the batchcast authors
 #include "data/source/idx/idx_file.hpp"
 
-#include <archive.h>
+#include "data/source/archive_reader.hpp"
+
 #include <batchcast/core/error.hpp>
 
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <memory>
 #include <new>
 
 namespace batchcast::inline v0_1::detail {
@@ -25,11 +25,6 @@ std::uint64_t big_endian(std::span<const std::byte> bytes) noexcept {
   for (const std::byte b : bytes) value = value << 8 | std::to_integer<std::uint64_t>(b);
   return value;
 }
-
-struct CloseArchive {
-  void operator()(archive* a) const noexcept { archive_read_free(a); }
-};
-using Archive = std::unique_ptr<archive, CloseArchive>;
 
 [[noreturn]] void refuse_packed(archive* reader, std::string_view name) {
   const char* const why = reader == nullptr ? nullptr : archive_error_string(reader);
@@ -94,7 +89,7 @@ IdxHeader parse_idx_header(std::span<const std::byte> start, std::string_view na
 }
 
 UnpackedIdx unpack_idx(std::span<const std::byte> packed, std::string_view name) {
-  const Archive reader(archive_read_new());
+  const ArchiveReader reader(archive_read_new());
   archive_entry* entry = nullptr;
   if (!reader || archive_read_support_filter_gzip(reader.get()) != ARCHIVE_OK ||
       archive_read_support_format_raw(reader.get()) != ARCHIVE_OK ||

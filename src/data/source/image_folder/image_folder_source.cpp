@@ -12,16 +12,20 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "data/fingerprint_builder.hpp"
+#include "data/source/file_key.hpp"
 #include "data/source/image_folder/class_folder.hpp"
 #include "data/source/image_folder/class_folder_reader.hpp"
+#include "data/source/image_folder/class_list.hpp"
 #include "data/source/image_folder/folder_index.hpp"
 #include "data/source/image_folder/remarks.hpp"
 #include "data/source/source_kinds.hpp"
@@ -58,9 +62,26 @@ TopFolder read_top_folder(const std::string& path) {
   return top;
 }
 
+using FilePath = std::array<char, 4096>;  // PATH_MAX: the kernel takes no longer ones
+
+/// Inside the dataset. False where it is too long.
+bool write_path(const ImageFolderIndex::File& file, FilePath& path) noexcept {
+  const std::size_t name_bytes = file.name.size() + 1;
+  if (file.folder.size() + 1 + name_bytes > path.size()) return false;
+  std::memcpy(path.data(), file.folder.data(), file.folder.size());
+  path[file.folder.size()] = '/';
+  std::memcpy(path.data() + file.folder.size() + 1, file.name.data(), name_bytes);
+  return true;
+}
+
 class ImageFolderSource final : public Source {
  public:
-  ImageFolderSource(std::string path, bool allow_empty) : path_(std::move(path)) {
+  struct Options {
+    bool allow_empty = false;
+    std::string classes = {};  ///< the path of a file that names them; empty: all folders
+  };
+
+  ImageFolderSource(std::string path, const Options& options) : path_(std::move(path)) {
     while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
     folder_ = FileDescriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOCTTY));
     if (!folder_) {
@@ -73,7 +94,8 @@ class ImageFolderSource final : public Source {
     TopFolder top = read_top_folder(path_);
     classes_ = std::move(top.classes);
     if (classes_.empty()) refuse_without_classes(top.images);
-    read_classes(allow_empty);
+    if (!options.classes.empty()) choose_classes(options.classes);
+    read_classes(options.allow_empty);
     if (top.images > 0) {
       remarks_.push_back(
           text("{} beside the class folders left out.", counted(top.images, "image")));
@@ -89,6 +111,10 @@ class ImageFolderSource final : public Source {
   [[nodiscard]] std::uint64_t size() const noexcept override { return index_.size(); }
   [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
   void read(std::uint64_t sample_id, SampleParts& parts) const override;
+  void read_wanted(std::uint64_t sample_id, std::span<const std::uint8_t> wanted,
+                   SampleParts& parts) const override;
+  [[nodiscard]] std::optional<PartKey> key_of(std::uint64_t sample_id,
+                                              std::size_t part) const noexcept override;
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     const ImageFolderIndex::File file = index_[sample_id];
     return text("{}/{}", file.folder, file.name);
@@ -110,9 +136,13 @@ class ImageFolderSource final : public Source {
              found, path_));
   }
 
+  void choose_classes(const std::string& file);
   void read_classes(bool allow_empty);
   void add(const ClassFolder& content, std::uint32_t label, FingerprintBuilder& builder);
   [[nodiscard]] FileDescriptor open_file(const ImageFolderIndex::File& file) const;
+  void set_label(const ImageFolderIndex::File& file, SampleParts& parts) const {
+    parts.set(1, std::as_bytes(std::span(labels_).subspan(file.label, 1)));
+  }
 
   std::string path_;
   FileDescriptor folder_;
@@ -125,8 +155,21 @@ class ImageFolderSource final : public Source {
   std::vector<std::string> remarks_;
 };
 
+void ImageFolderSource::choose_classes(const std::string& file) {
+  std::vector<std::string> chosen = read_class_list(file, classes_);
+  std::vector<std::string> others;
+  std::copy_if(classes_.begin(), classes_.end(), std::back_inserter(others),
+               [sorted = std::set<std::string>(chosen.begin(), chosen.end())](
+                   const std::string& name) { return sorted.count(name) == 0; });
+  if (!others.empty()) {
+    remarks_.push_back(text("{} not in {} left out: {}.", counted(others.size(), "class folder"),
+                            file, few_of(others)));
+  }
+  classes_ = std::move(chosen);
+}
+
 void ImageFolderSource::read_classes(bool allow_empty) {
-  std::vector<std::string> empty;
+  std::vector<EmptyClass> empty;
   std::map<std::string, std::uint64_t> left_out;
   FingerprintBuilder builder;
   builder.add("imagefolder");
@@ -135,7 +178,7 @@ void ImageFolderSource::read_classes(bool allow_empty) {
     const ClassFolder content = reader.next();
     builder.add(classes_[label]);
     add(content, static_cast<std::uint32_t>(label), builder);
-    if (content.folders.empty()) empty.push_back(classes_[label]);
+    if (content.folders.empty()) empty.push_back({classes_[label], content.left_out});
     for (const auto& [extension, count] : content.left_out) left_out[extension] += count;
     remarks_.insert(remarks_.end(), content.remarks.begin(), content.remarks.end());
   }
@@ -147,12 +190,11 @@ void ImageFolderSource::read_classes(bool allow_empty) {
              counted(classes_.size(), "class folder"), few_of(classes_)));
   }
   if (empty.empty()) return;
-  const std::string remark = text(
-      "{} of {}{}{}.", empty.size(), classes_.size(),
-      empty.size() == 1 ? " classes has no images: " : " classes have no images: ", few_of(empty));
+  const std::string remark = describe_empty(empty, classes_.size());
   if (!allow_empty) {
-    throw BadDataset(
-        text("batchcast: {}: {} Remove the folders, or add ?allow_empty=true.", path_, remark));
+    throw BadDataset(text(
+        "batchcast: {}: {} {} the folders, or add ?allow_empty=true.", path_, remark,
+        remark.find(" no images") != std::string::npos ? "Remove" : "Convert the files, remove"));
   }
   remarks_.push_back(remark);
 }
@@ -173,12 +215,8 @@ void ImageFolderSource::add(const ClassFolder& content, std::uint32_t label,
 }
 
 FileDescriptor ImageFolderSource::open_file(const ImageFolderIndex::File& file) const {
-  std::array<char, 4096> path;  // PATH_MAX: the kernel takes no longer ones
-  const std::size_t name_bytes = file.name.size() + 1;
-  if (file.folder.size() + 1 + name_bytes > path.size()) throw BadSample(reason_of(ENAMETOOLONG));
-  std::memcpy(path.data(), file.folder.data(), file.folder.size());
-  path[file.folder.size()] = '/';
-  std::memcpy(path.data() + file.folder.size() + 1, file.name.data(), name_bytes);
+  FilePath path;
+  if (!write_path(file, path)) throw BadSample(reason_of(ENAMETOOLONG));
   for (;;) {
     // With O_NONBLOCK a pipe does not make us wait for its other end.
     FileDescriptor opened(
@@ -212,15 +250,36 @@ void ImageFolderSource::read(std::uint64_t sample_id, SampleParts& parts) const 
     if (got == 0) throw BadSample("the file was cut short while it was being read");
     filled += static_cast<std::size_t>(got);
   }
-  parts.set(1, std::as_bytes(std::span(labels_).subspan(file.label, 1)));
+  set_label(file, parts);
+}
+
+void ImageFolderSource::read_wanted(std::uint64_t sample_id, std::span<const std::uint8_t> wanted,
+                                    SampleParts& parts) const {
+  if (wanted[0] != 0) return read(sample_id, parts);
+  parts.resize(2);
+  set_label(index_[sample_id], parts);
+}
+
+std::optional<PartKey> ImageFolderSource::key_of(std::uint64_t sample_id,
+                                                 std::size_t part) const noexcept {
+  FilePath path;
+  struct stat status = {};
+  if (part != 0 || !write_path(index_[sample_id], path)) return std::nullopt;
+  if (::fstatat(folder_.get(), path.data(), &status, 0) != 0) return std::nullopt;
+  if (!S_ISREG(status.st_mode)) return std::nullopt;
+  return key_of_file(status, 0, static_cast<std::uint64_t>(status.st_size));
 }
 
 }  // namespace
 
 std::unique_ptr<Source> open_imagefolder(std::string_view rest, const SourceOptions& options) {
-  options.allow({"allow_empty"});
-  return std::make_unique<ImageFolderSource>(with_home(rest),
-                                             options.boolean("allow_empty", false));
+  options.allow({"allow_empty", "classes"});
+  ImageFolderSource::Options chosen{.allow_empty = options.boolean("allow_empty", false)};
+  if (const auto file = options.value_of("classes")) {
+    if (file->empty()) options.refuse("classes", "names no file");
+    chosen.classes = with_home(*file);
+  }
+  return std::make_unique<ImageFolderSource>(with_home(rest), chosen);
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -49,6 +49,35 @@ std::string describe_left_out(const std::map<std::string, std::uint64_t>& left_o
   return remark + ".";
 }
 
+namespace {
+
+/// Images that no codec of ours reads.
+bool is_other_image(std::string_view extension) {
+  constexpr std::array<std::string_view, 16> extensions = {
+      ".avif", ".bmp", ".dib", ".gif", ".heic", ".heif", ".ico", ".jp2",
+      ".jxl",  ".pbm", ".pgm", ".pnm", ".ppm",  ".tga",  ".tif", ".tiff"};
+  return std::find(extensions.begin(), extensions.end(), extension) != extensions.end();
+}
+
+}  // namespace
+
+std::string describe_empty(std::span<const EmptyClass> empty, std::uint64_t classes) {
+  std::vector<std::string> names;
+  bool has_others = false;
+  for (const EmptyClass& one : empty) {
+    std::string list;
+    for (const auto& [extension, count] : one.left_out) {
+      if (!is_other_image(extension)) continue;
+      list += text("{}{} {}", list.empty() ? "" : ", ", count, extension);
+    }
+    has_others = has_others || !list.empty();
+    names.push_back(list.empty() ? one.name : text("{} ({})", one.name, list));
+  }
+  return text("{} of {} classes {} no {}: {}.", empty.size(), classes,
+              empty.size() == 1 ? "has" : "have", has_others ? "JPEG, PNG or WebP file" : "images",
+              few_of(names));
+}
+
 std::string split_among(std::span<const std::string> classes) {
   constexpr std::array<std::string_view, 6> splits = {"train",      "training", "val",
                                                       "validation", "valid",    "test"};

@@ -18,8 +18,7 @@ from .._names import checks_names
 from ..errors import BadDataset, BadSample, InvalidArgument
 from ._columns import checked
 from ._files import Maps, Watched, check_all
-
-_EXTENSIONS = (".jpg", ".jpeg", ".png", ".webp")
+from ._image_list import ImageList, class_names_of
 
 _STAGES = {
     "Resize": "resize",
@@ -30,7 +29,22 @@ _STAGES = {
     "RandomVerticalFlip": "vertical_flip",
     "ColorJitter": "color_jitter",
     "Grayscale": "grayscale",
+    "RandomGrayscale": "grayscale",
     "GaussianBlur": "gaussian_blur",
+    "GaussianNoise": "gaussian_noise",
+    "JPEG": "jpeg",
+    "RandomSolarize": "solarize",
+    "RandomPosterize": "posterize",
+    "RandomInvert": "invert",
+    "RandomEqualize": "equalize",
+    "RandomAutocontrast": "autocontrast",
+    "RandomAdjustSharpness": "sharpness",
+    "RandomPhotometricDistort": "random_photometric_distort",
+    "RandomChannelPermutation": "random_channel_permutation",
+    "ElasticTransform": "elastic",
+    "RandomResize": "random_resize",
+    "RandomShortestSize": "random_short_side",
+    "ScaleJitter": "scale_jitter",
     "Pad": "pad",
     "RandomRotation": "random_rotation",
     "RandomAffine": "random_affine",
@@ -66,7 +80,7 @@ def _check_no_transform(dataset: Any, name: str) -> None:
         lines = []
         for one in _transforms_in(transform) if attribute == "transform" else ():
             stage = _STAGES.get(type(one).__name__)
-            hint = f'{{ stage = "{stage}", … }}' if stage else "see `batchcast recipe` for what there is"
+            hint = f'{{ stage = "{stage}", … }}' if stage else "see docs/recipes.md for all stages"
             lines.append(f"\n  {type(one).__name__}: {hint}")
         raise InvalidArgument(
             f"batchcast: the {name} has a {attribute}, which is not run: C++ decodes and augments. "
@@ -155,37 +169,30 @@ def _as_array(key: str, value: npt.ArrayLike) -> npt.NDArray[Any]:
     raise InvalidArgument(f"batchcast: sources.Arrays: `{key}` is {why}.")
 
 
-def _image_folder(dataset: Any) -> str:
-    others = sorted(
-        {os.path.splitext(path)[1].lower() for path, _ in dataset.samples} - set(_EXTENSIONS)
+def _check_loader(dataset: Any, name: str) -> None:
+    loader = getattr(dataset, "loader", None)
+    if loader is None or getattr(loader, "__module__", None) == "torchvision.datasets.folder":
+        return
+    raise InvalidArgument(
+        f"batchcast: the {name} has a loader, which is not run: C++ reads and decodes the files. Make "
+        "it without one, or serve its samples as they are: bc.serve(dataset, …)."
     )
-    if others:
-        raise InvalidArgument(
-            f"batchcast: the ImageFolder at {dataset.root} has files that are not decoded here: "
-            f"{', '.join(others)}. There are {', '.join(_EXTENSIONS)}."
-        )
+
+
+def _image_folder(dataset: Any) -> Any:
+    name = type(dataset).__name__
+    _check_loader(dataset, name)
     root = getattr(dataset, "split_folder", dataset.root)  # ImageNet's root has both splits in it
-    _check_folders(dataset, os.path.join(root, ""))
-    return f"imagefolder:{os.path.abspath(root)}"
-
-
-def _check_folders(dataset: Any, root: str) -> None:
-    """Refuses samples that were left out or relabelled: C++ reads what lies in the folders."""
-    labels: dict[str, set[int]] = {}
-    for path, label in dataset.samples:
-        folder = path[len(root) :].partition(os.sep)[0] if path.startswith(root) else path
-        labels.setdefault(folder, set()).add(label)
-    as_found = (
-        {folder: {label} for label, folder in enumerate(sorted(labels))} == labels
-        and getattr(dataset, "imgs", dataset.samples) is dataset.samples
-        and getattr(dataset, "extensions", ()) is not None  # else is_valid_file has chosen
-    )
-    if not as_found:
-        raise InvalidArgument(
-            f"batchcast: the samples of the {type(dataset).__name__} are not all that lie in the "
-            f"folders of {root}, labelled in the order of these. bc.serve(dataset, …) serves its "
-            "samples as they are."
-        )
+    samples = dataset.samples
+    if hasattr(type(dataset), "__len__"):
+        samples = samples[: len(dataset)]
+    images = ImageList(name, root, samples)
+    source = images.how_folders_give_it()
+    if source is not None:
+        return source
+    labels = 1 + max((images[i]["label"] for i in range(len(images))), default=-1)
+    images.class_names = class_names_of(dataset, labels)
+    return images
 
 
 def _labels_of(dataset: Any) -> npt.NDArray[Any]:
@@ -254,25 +261,33 @@ def Torchvision(dataset: Any) -> Any:
         bc.serve(bc.sources.Torchvision(dataset), recipe="imagenet-train", stream="train")
 
     For ImageFolder, ImageNet and MNIST, FashionMNIST and KMNIST it is the text of the source in C++
-    that reads their files. For CIFAR10 and CIFAR100, whose files are pickled, and for an MNIST
-    whose samples are not its files', it is their arrays. A transform is refused, with the stages of
-    a recipe that do the same. Any other dataset of torchvision is served as it is:
-    `bc.serve(dataset, …)`.
+    that reads their files. Where the samples of an ImageFolder or DatasetFolder are not what the
+    folders give (another find_classes, a part of the samples, another order), it is their list:
+    the same files in the same order, with the same labels and the names of the classes. For CIFAR10
+    and CIFAR100, whose files are pickled, and for an MNIST whose samples are not its files', it is
+    their arrays. A transform is refused, with the stages of a recipe that do the same, and so are
+    a loader and a __getitem__ that are not torchvision's. Any other dataset of torchvision is
+    served as it is: `bc.serve(dataset, …)`.
     """
     names = [kind.__name__ for kind in type(dataset).__mro__]
-    makes = {"ImageFolder": _image_folder, "CIFAR10": _cifar, "MNIST": _mnist}
+    makes = {
+        "ImageFolder": _image_folder,
+        "DatasetFolder": _image_folder,
+        "CIFAR10": _cifar,
+        "MNIST": _mnist,
+    }
     make = next((makes[name] for name in names if name in makes), None)
     if make is None:
         raise InvalidArgument(
-            f"batchcast: sources.Torchvision knows ImageFolder, MNIST, FashionMNIST, KMNIST, CIFAR10 "
-            f"and CIFAR100, and this is a {type(dataset).__name__}. bc.serve(dataset, …) serves its "
+            f"batchcast: sources.Torchvision knows ImageFolder, DatasetFolder, MNIST, FashionMNIST, "
+            f"KMNIST, CIFAR10 and CIFAR100, and this is a {type(dataset).__name__}. bc.serve(dataset, …) serves its "
             "samples as they are."
         )
     _check_no_transform(dataset, type(dataset).__name__)
-    owners = [kind.__name__ for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)]
-    if owners and owners[0] not in ("DatasetFolder", *makes):
+    owner = next((kind for kind in type(dataset).__mro__ if "__getitem__" in vars(kind)), None)
+    if owner is not None and owner.__module__.partition(".")[0] != "torchvision":
         raise InvalidArgument(
-            f"batchcast: {owners[0]} defines __getitem__, which is not run: only the files or "
+            f"batchcast: {owner.__name__} defines __getitem__, which is not run: only the files or "
             "arrays are read. bc.serve(dataset, …) serves its samples as they are."
         )
     return make(dataset)

@@ -136,10 +136,15 @@ TEST_CASE("JPEG pixels: the inverse DCT is libjpeg's, sparse, dense and overflow
     for (std::size_t b = 0; b < count; ++b) {
       const int ac_count = between(random, 0, 2) == 0 ? 0 : between(random, 0, 63);
       const int size = between(random, 0, 3) == 0 ? 1023 : between(random, 1, 300);
+      // Blocks of low frequencies, all in some files, have a shorter way.
+      const bool is_low = i % 3 == 0 || between(random, 0, 3) == 0;
       // Differences of neighbours have eleven bits.
       quantised[64 * b] = static_cast<std::int16_t>(between(random, -size, size));
       for (int n = 0; n < ac_count; ++n) {
-        quantised[64 * b + static_cast<std::size_t>(between(random, 1, 63))] =
+        const int at =
+            is_low ? 8 * between(random, 0, 3) + between(random, 0, 3) : between(random, 1, 63);
+        if (at == 0) continue;
+        quantised[64 * b + static_cast<std::size_t>(at)] =
             static_cast<std::int16_t>(between(random, -size, size));
       }
     }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/consumer/consumer_core.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace batchcast::inline v0_1::detail {
+
+/// What a Rider asks of the ConsumerCores of two lives of a stream. The consuming thread calls it.
+struct CoreHandover {
+  /// Whether it would go on with the next producer of the stream.
+  [[nodiscard]] static bool rides(const ConsumerOptions& options, BoardView board) noexcept;
+  [[nodiscard]] static bool rides(const ConsumerCore& core) noexcept {
+    return rides(core.options(), core.board());
+  }
+  /// Whether its producer is dead, and left the stream running.
+  [[nodiscard]] static bool has_lost_producer(const ConsumerCore& core) noexcept;
+  /// What its hello to the next producer says.
+  [[nodiscard]] static Resumes resumes(const ConsumerCore& core) noexcept;
+  /// The options with which it joins the next producer: behind the last whole batch of that size.
+  [[nodiscard]] static ConsumerOptions options_to_resume(const ConsumerCore& core,
+                                                         std::uint64_t batch_size);
+  /// What is published is drained: keeps what the trainer holds, and gives the ring's memory up.
+  /// From then on there are no batches here.
+  static void outlive_ring(ConsumerCore& core) noexcept;
+  /// A consumer of `last`'s stream that the next producer has let in. Throws what attaching throws
+  /// once it has joined; then `joined` is as before, and holds the place there.
+  [[nodiscard]] static std::shared_ptr<ConsumerCore> attach_again(const ConsumerCore& last,
+                                                                  Joined& joined);
+  /// `next` goes on, before its first batch, where that consumer of an earlier ring stands.
+  static void take_over(ConsumerCore& next, const ConsumerCore& last);
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "control/transport.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+
+namespace batchcast::cli {
+
+/// The statistics of a stream with all of its trainers, for which the producer is asked page by
+/// page. What an older producer leaves out, or one that is too slow, is counted as
+/// `consumers_left_out`. Nothing where no answer, or none that is an object, comes in time.
+[[nodiscard]] std::optional<nlohmann::json> ask_statistics(ControlClient& producer, int timeout_ms);
+
+}  // namespace batchcast::cli

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "cli/serve/keeper.hpp"
+
+#include "cli/command.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/output.hpp"
+#include "cli/serve/own_words.hpp"
+#include "cli/serve/replaced.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/join/absent_stream.hpp>
+#include <batchcast/join/directory.hpp>
+#include "start/given_up.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <utility>
+#include <vector>
+
+extern char** environ;
+
+namespace batchcast::cli {
+namespace {
+
+constexpr const char* option = "--keep-alive";
+constexpr std::uint64_t first_pause_ms = 100;
+constexpr std::uint64_t longest_pause_ms = 10'000;
+constexpr double sound_after_s = 60;  // a worker that ran for so long did not die of its start
+
+FileDescriptor locked(const std::string& stream, const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file) throw SystemError(text("batchcast: open {}", path), errno);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  throw StreamTaken(
+      text("batchcast: another `serve {}` keeps the stream `{}` alive. End it first, with "
+           "`batchcast stop {}`.",
+           option, stream, stream));
+}
+
+class Keeper {
+ public:
+  Keeper(std::string stream, const std::string& base, std::uint32_t give_up_after)
+      : stream_(std::move(stream)),
+        base_(base),
+        give_up_after_(give_up_after),
+        words_(without_flag(own_words(), option)) {
+    ::sigemptyset(&signals_);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&signals_, signal);
+    ::sigprocmask(SIG_BLOCK, &signals_, nullptr);
+  }
+
+  int run() {
+    for (std::uint64_t pause_ms = first_pause_ms;;) {
+      const std::uint64_t began_ns = now_ns();
+      const int status = wait_for(start());
+      // By then another producer may have the name: a person started that.
+      words_ = without_flag(std::move(words_), replace_flag);
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      if (asked_ != 0) return end_stream();  // it was killed while it ended
+      const bool was_sound = seconds_from_ns(now_ns() - began_ns) >= sound_after_s;
+      if (was_sound) pause_ms = first_pause_ms;
+      if (gives_up()) return exit_stream_ended;
+      say(text("the producer of stream `{}` was killed by SIG{}; it is started again in {} ms\n",
+               stream_, ::sigabbrev_np(WTERMSIG(status)), pause_ms));
+      if (pause(pause_ms)) return end_stream();
+      pause_ms = std::min(pause_ms * 2, longest_pause_ms);
+    }
+  }
+
+ private:
+  /// This process is asked to end, and its worker was killed: no producer comes any more.
+  [[nodiscard]] int end_stream() const {
+    try {
+      detail::end_dead_stream(stream_, base_, text("its keeper got SIG{}", ::sigabbrev_np(asked_)));
+    } catch (const Error&) {
+      // Another producer has the name.
+    }
+    return exit_ok;
+  }
+  /// Counts the death of a worker, for the next one.
+  [[nodiscard]] bool gives_up() {
+    using namespace detail;
+    const std::optional<Life> left = life_waited_for(stream_paths(base_, stream_).directory);
+    if (!left) return deaths_ = 0, ::unsetenv(deaths_variable), false;
+    // One that died while it opened its dataset left the life of an earlier one.
+    const bool had_begun = std::exchange(incarnation_, left->incarnation) != left->incarnation;
+    deaths_ = had_begun ? deaths_in_a_row(*left) : deaths_ + 1;
+    ::setenv(deaths_variable, std::to_string(deaths_).c_str(), 1);
+    if (!is_given_up(deaths_, give_up_after_)) return false;
+    const std::string reason = given_up_text(stream_, *left, deaths_);
+    say(text("stream `{}` is given up: {}.\n", stream_, reason));
+    give_up_stream(stream_, base_, reason);
+    return true;
+  }
+
+  [[nodiscard]] pid_t start() {
+    std::vector<char*> pointers;
+    for (std::string& word : words_) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    posix_spawnattr_t attributes;
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+    pid_t worker = -1;
+    const int error =
+        ::posix_spawn(&worker, "/proc/self/exe", nullptr, &attributes, pointers.data(), environ);
+    ::posix_spawnattr_destroy(&attributes);
+    if (error != 0) throw SystemError("batchcast: the worker cannot be started", error);
+    return worker;
+  }
+
+  /// Its status. Forwards what is asked of this process meanwhile.
+  [[nodiscard]] int wait_for(pid_t worker) {
+    for (;;) {
+      int status = 0;
+      if (::waitpid(worker, &status, WNOHANG) == worker) return status;
+      siginfo_t info;
+      const int signal = ::sigwaitinfo(&signals_, &info);
+      if (signal <= 0 || signal == SIGCHLD) continue;
+      asked_ = signal;
+      // The terminal sends its signals to both.
+      if (info.si_code != SI_KERNEL) ::kill(worker, signal);
+    }
+  }
+
+  /// True if this process is asked to end meanwhile.
+  [[nodiscard]] bool pause(std::uint64_t ms) {
+    const std::uint64_t until_ns = now_ns() + ms * 1'000'000;
+    for (std::uint64_t now = now_ns(); now < until_ns; now = now_ns()) {
+      const std::uint64_t left_ns = until_ns - now;
+      const timespec left{static_cast<time_t>(left_ns / 1'000'000'000),
+                          static_cast<long>(left_ns % 1'000'000'000)};
+      const int signal = ::sigtimedwait(&signals_, nullptr, &left);
+      if (signal <= 0 || signal == SIGCHLD) continue;
+      asked_ = signal;
+      return true;
+    }
+    return false;
+  }
+
+  const std::string stream_;
+  const std::string base_;
+  const std::uint32_t give_up_after_;
+  std::uint32_t deaths_ = 0;  ///< of workers in a row that got no further
+  std::string incarnation_;   ///< of the last worker that began
+  std::vector<std::string> words_;
+  sigset_t signals_;
+  int asked_ = 0;
+};
+
+}  // namespace
+
+int keep_alive(const std::string& stream, const std::string& base, std::uint32_t give_up_after) {
+  const std::string lock = keeper_path(base, stream);
+  const FileDescriptor held = locked(stream, lock);
+  const int code = Keeper(stream, base, give_up_after).run();
+  ::unlink(lock.c_str());
+  return code;
+}
+
+}  // namespace batchcast::cli

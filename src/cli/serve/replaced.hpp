@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/join/directory.hpp>
+
+#include <string>
+
+namespace batchcast::cli {
+
+/// It counts for one start: what starts a producer again leaves it out.
+inline constexpr const char* replace_flag = "--replace";
+
+/// What `serve --replace` does first: kills the producer that has the stream, and waits until the
+/// name is free. Does nothing where none has it. Throws StreamTaken where that process cannot be
+/// seen from here, as in another container, or does not go.
+void replace_producer(const std::string& stream, const StreamPaths& paths);
+
+}  // namespace batchcast::cli

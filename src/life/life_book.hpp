@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/log.hpp>
+#include "life/life.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// A producer's own life, and what is left of those before: who goes on with the next producer if
+/// this one is killed. Keeps the life file. A disk that is full costs a warning, and no trainer its
+/// place here. Belongs to the door's thread.
+class LifeBook {
+ public:
+  /// `directory`: the stream's. `life`: of this producer, without members.
+  LifeBook(std::string directory, Life life, LogCallback log);
+
+  /// The members of earlier lives that live, when this producer began, and where the stream was.
+  /// Nothing where none lives, or where that stream was another.
+  [[nodiscard]] const std::optional<Life>& before() const noexcept { return before_; }
+  [[nodiscard]] bool is_alive(const LifeMember& member) const noexcept;
+
+  /// A consumer that rides was admitted: writes the file, and returns the member's lock. Empty
+  /// where there can be none, or the file cannot be written: then it does not keep its place.
+  [[nodiscard]] FileDescriptor admit(LifeMember member);
+  /// It has published no more than earlier producers: that it does is to be noted at once.
+  [[nodiscard]] bool is_to_pass() const noexcept { return !has_passed_; }
+  /// It left, died or was evicted.
+  void remove(const MemberKey& key);
+  /// Where the stream is, and each member. Writes the file, at most once a second, where something
+  /// moved; at once where a member began a loop, or paused.
+  void note(StreamPoint position, std::uint64_t epoch,
+            const std::map<MemberKey, MemberPlace>& places, std::uint64_t now_ns);
+  /// The stream came to its end, or was stopped: no producer goes on with it.
+  void end() noexcept;
+
+ private:
+  void take_over();
+  void write() noexcept;
+  [[nodiscard]] std::string lock_name(const MemberKey& key) const;
+
+  const std::string directory_;
+  const LogCallback log_;
+  Life life_;
+  std::optional<Life> before_;
+  std::vector<LifeMember> earlier_;  ///< attachments to earlier producers that are not given up
+  std::uint64_t written_ns_ = 0;
+  bool has_changed_ = false;
+  bool has_passed_ = false;
+  std::optional<StreamPoint> noted_;  ///< where this producer was last
+  bool has_warned_ = false;
+  bool has_ended_ = false;
+};
+
+}  // namespace batchcast::inline v0_1::detail

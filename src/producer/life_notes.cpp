@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/life_notes.hpp"
+
+#include "producer/returning_members.hpp"
+
+#include <batchcast/core/hex.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+std::string incarnation_of(ServedRing& ring) { return to_hex(ring.writer().incarnation()); }
+
+}  // namespace
+
+const Life* LifeNotes::before() const noexcept {
+  return book_ != nullptr && book_->before() ? &*book_->before() : nullptr;
+}
+
+bool LifeNotes::is_alive(const LifeMember& member) const noexcept {
+  return book_ != nullptr && book_->is_alive(member);
+}
+
+FileDescriptor LifeNotes::admitted(ServedRing& ring, const Welcome& welcome, const Hello& hello,
+                                   std::uint32_t pid) {
+  if (book_ == nullptr || !hello.rides) return {};
+  LifeMember member;
+  member.key = {incarnation_of(ring), welcome.consumer_id};
+  if (hello.resumes) member.follows = member_of(*hello.resumes);
+  member.name = welcome.name;
+  member.pid = pid;
+  member.pace = hello.pace;
+  member.between_epochs = hello.between_epochs;
+  member.ring = ring.id();
+  member.batch_size = hello.batch_size;
+  member.floor.position = welcome.position;
+  member.in_loop = hello.between_epochs == BetweenEpochs::hold || is_in_loop(hello);
+  return book_->admit(std::move(member));
+}
+
+void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id) {
+  if (book_ != nullptr) book_->remove({incarnation_of(ring), consumer_id});
+}
+
+void LifeNotes::look(std::uint64_t now_ns) {
+  constexpr std::uint64_t every_ns = 1'000'000'000;
+  if (book_ == nullptr) return;
+  const bool is_due = book_->is_to_pass() || std::exchange(hastens_, false);
+  if (!is_due && now_ns - looked_ns_ < every_ns) return;
+  looked_ns_ = now_ns;
+  std::map<MemberKey, MemberPlace> places;
+  StreamPoint position;
+  std::uint64_t epoch = 0;
+  for (ServedRing* const ring : rings_.all()) {
+    const WriterStatus status = ring->writer().status();
+    if (ring == rings_.all().front()) {
+      position.position = status.published;
+      epoch = status.epoch;
+    }
+    const std::string incarnation = incarnation_of(*ring);
+    for (const ConsumerStatus& one : status.consumers) {
+      if (one.mirrors) continue;
+      const std::uint64_t floor = place_in_ring(one.position, status.published, ring->capacity());
+      places[{incarnation, one.consumer_id}] = {{floor}, one.state != ConsumerState::paused};
+    }
+  }
+  book_->note(position, epoch, places, now_ns);
+}
+
+std::optional<Receipt> receipt_before(const ProducerOptions& options, std::uint64_t position) {
+  constexpr std::uint64_t looked_up_max = std::uint64_t{1} << 24;  // a second at most
+  const std::uint64_t samples = options.samples_per_epoch;
+  const std::uint64_t epoch = position / samples;
+  const std::uint64_t count = position % samples;
+  if (!options.known_ids || count > looked_up_max) return std::nullopt;
+  Receipt receipt;
+  std::array<std::uint64_t, 4'096> ids;
+  for (std::uint64_t index = 0; index < count; index += ids.size()) {
+    const std::uint64_t left = count - index;
+    const std::span<std::uint64_t> some(ids.data(), std::min<std::uint64_t>(ids.size(), left));
+    if (!options.known_ids(epoch, index, some)) return std::nullopt;
+    receipt.add(some);
+  }
+  return receipt;
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/returning_members.hpp"
+
+#include <batchcast/core/hex.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+// Consumer ids are lower, and so are not the keys of waiting ranks, which have one more bit.
+constexpr ConsumerKey returning_bit = ConsumerKey{1} << 62;
+
+}  // namespace
+
+MemberKey member_of(const Resumes& resumes) {
+  return {to_hex(resumes.incarnation), resumes.consumer_id};
+}
+
+void ReturningMembers::expect(const Life& life, std::uint64_t capacity) {
+  life_ = life;
+  capacity_ = capacity;
+}
+
+void ReturningMembers::forget() noexcept {
+  life_.reset();
+  is_decided_ = true;
+  group_waits_ = false;
+}
+
+void ReturningMembers::note_group(bool waits, std::uint64_t now_ns) noexcept {
+  const bool begins = waits && expects_any() && !is_decided_;
+  if (begins && !is_gathering()) since_ns_ = now_ns;
+  if (begins != group_waits_) group_waits_ = begins;
+}
+
+ConsumerKey ReturningMembers::add(const Hello& hello, std::uint32_t pid, std::uint64_t now_ns) {
+  if (!is_gathering()) since_ns_ = now_ns;
+  const ConsumerKey key = returning_bit | ++keys_;
+  waiting_.push_back({key, hello, pid});
+  return key;
+}
+
+bool ReturningMembers::remove(ConsumerKey key) {
+  return std::erase_if(waiting_, [&](const WaitingHello& one) { return one.key == key; }) != 0;
+}
+
+bool ReturningMembers::is_due(std::uint64_t now_ns) const {
+  if (!is_gathering()) return false;
+  if (now_ns - since_ns_ >= gather_ns) return true;
+  return life_ && missing().empty();
+}
+
+/// Those that the stream waits for, at their places.
+std::vector<LifeMember> ReturningMembers::missing() const {
+  std::vector<LifeMember> missing;
+  if (!life_) return missing;
+  for (const LifeMember& member : life_->members) {
+    const bool came = std::any_of(waiting_.begin(), waiting_.end(), [&](const WaitingHello& one) {
+      return one.hello.resumes && member_of(*one.hello.resumes) == member.key;
+    });
+    if (!came && member.gates()) missing.push_back(member);
+  }
+  return missing;
+}
+
+/// Its floor is up to a second old. What its ring still had when the producer died, as others of
+/// that ring say, bounds it as well. Neither is trusted beyond where the stream may have been. A
+/// place that is too low costs samples that are made again, and one too high the place itself.
+std::uint64_t ReturningMembers::place_of(const LifeMember& member) const {
+  std::uint64_t place = member.floor.position;
+  for (const WaitingHello& one : waiting_) {
+    if (!one.hello.resumes || to_hex(one.hello.resumes->incarnation) != member.key.incarnation) {
+      continue;
+    }
+    const Resumes& board = *one.hello.resumes;
+    for (const std::uint64_t oldest : {board.kept_from, board.valid_from}) {
+      if (oldest <= board.published) place = std::max(place, oldest);
+    }
+  }
+  return std::min(place, life_->position.position + capacity_);
+}
+
+void ReturningMembers::finish(Decision& decision, std::uint64_t samples_per_epoch) {
+  is_decided_ = true;
+  group_waits_ = false;
+  std::optional<std::uint64_t> lowest, foremost_free;
+  for (const Place& place : decision.places) {
+    lowest = std::min(lowest.value_or(*place.position), *place.position);
+  }
+  for (WaitingHello& one : std::exchange(waiting_, {})) {
+    const std::optional<std::uint64_t> position = one.place();
+    if (position && one.gates()) lowest = std::min(lowest.value_or(*position), *position);
+    if (position && !one.gates()) foremost_free = std::max(foremost_free.value_or(0), *position);
+    decision.places.push_back({std::move(one), {}, position});
+  }
+  decision.begin = lowest ? lowest : foremost_free;
+  if (!decision.begin && life_) {
+    const std::uint64_t length = std::max<std::uint64_t>(samples_per_epoch, 1);
+    decision.begin = std::min(life_->epoch, life_->position.position / length) * samples_per_epoch;
+  }
+  const auto order_of = [](const Place& place) {
+    return place.position.value_or(std::numeric_limits<std::uint64_t>::max());
+  };
+  std::stable_sort(
+      decision.places.begin(), decision.places.end(),
+      [&](const Place& one, const Place& other) { return order_of(one) < order_of(other); });
+  life_.reset();
+}
+
+}  // namespace batchcast::inline v0_1::detail

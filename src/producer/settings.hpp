@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/producer.hpp>
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// What may be changed of a stream that is served, by name. Any thread may call everything; one
+/// call is under way at a time.
+class Settings {
+ public:
+  /// Another one of that name is replaced. One without functions comes soon: `set` waits up to half
+  /// a second for it.
+  void add(Setting setting);
+  /// Waits for a call of it that is under way.
+  void remove(const std::string& name);
+
+  struct Changed {
+    std::string name;
+    std::string before;
+    std::string after;
+  };
+  /// Sets all of them, or none: where one is refused, those before it get back what they had.
+  /// `default` is the value that a setting had when it was added. Throws InvalidArgument for a name
+  /// that there is not, with those that there are, and what a setting throws.
+  std::vector<Changed> set(const std::vector<std::pair<std::string, std::string>>& values);
+  /// Of each setting its value.
+  [[nodiscard]] std::map<std::string, std::string> values() const;
+
+ private:
+  struct Known {
+    Setting setting;
+    std::string initial;
+    [[nodiscard]] bool is_there() const noexcept { return setting.get != nullptr; }
+  };
+  [[nodiscard]] Known& known(const std::string& name);
+  [[nodiscard]] bool comes_soon(const std::string& name) const;
+
+  mutable std::mutex mutex_;
+  std::condition_variable added_;
+  std::map<std::string, Known> settings_;
+};
+
+}  // namespace batchcast::inline v0_1::detail

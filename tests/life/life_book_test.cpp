@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+#include "life/life_book.hpp"
+#include "../catch.hpp"
+#include "../temporary_folder.hpp"
+#include "life/life_files.hpp"
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace batchcast;
+using namespace batchcast::detail;
+using namespace batchcast::testing;
+
+namespace {
+
+constexpr std::uint64_t second_ns = 1'000'000'000;
+
+/// One producer after the other.
+class Lives {
+ public:
+  /// It is as if the one before had been killed.
+  LifeBook& begin(const std::string& identity = std::string(32, 'a')) {
+    Life life;
+    life.identity = identity;
+    life.incarnation = incarnation();
+    book_.emplace(folder_.path(), life,
+                  [this](LogLevel, std::string_view text) { told_.emplace_back(text); });
+    ++number_;
+    return *book_;
+  }
+  [[nodiscard]] std::string incarnation() const { return std::string(32, char('1' + number_)); }
+  [[nodiscard]] LifeMember member(std::uint64_t id, std::uint64_t floor) const {
+    LifeMember member;
+    member.key = {std::string(32, char('0' + number_)), id};
+    member.name = "t" + std::to_string(id);
+    member.floor = {floor};
+    return member;
+  }
+  [[nodiscard]] const std::string& path() const noexcept { return folder_.path(); }
+  [[nodiscard]] const std::vector<std::string>& told() const noexcept { return told_; }
+
+ private:
+  TemporaryFolder folder_;
+  std::optional<LifeBook> book_;
+  std::vector<std::string> told_;
+  int number_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("the next producer finds the members that live, and where they are") {
+  Lives lives;
+  LifeBook& first = lives.begin();
+  CHECK_FALSE(first.before());
+  FileDescriptor one = first.admit(lives.member(1, 10));
+  FileDescriptor two = first.admit(lives.member(2, 20));
+  FileDescriptor three = first.admit(lives.member(3, 30));
+  CHECK((one && two && three));
+  first.remove(lives.member(2, 0).key);
+  first.note({100}, 4, {{lives.member(1, 0).key, {15}}, {lives.member(3, 0).key, {35}}},
+             5 * second_ns);
+  three.reset();  // it dies
+  const Life before = lives.begin().before().value();
+  CHECK(before.position == StreamPoint{100});
+  CHECK(before.epoch == 4);
+  REQUIRE(before.members.size() == 1);
+  CHECK(before.members.front().name == "t1");
+  CHECK(before.members.front().floor == StreamPoint{15});
+}
+
+TEST_CASE("a member survives a second death, whether it has come or not") {
+  Lives lives;
+  LifeBook& first = lives.begin();
+  const FileDescriptor comes = first.admit(lives.member(1, 10));
+  const LifeMember comes_then = lives.member(1, 10);
+  const FileDescriptor stays_away = first.admit(lives.member(2, 20));
+  LifeBook& second = lives.begin();
+  REQUIRE(second.before()->members.size() == 2);
+  LifeMember again = lives.member(1, 50);
+  again.follows = comes_then.key;
+  FileDescriptor new_lock = second.admit(again);
+  {
+    // It has two attachments, and counts once.
+    const Life before = lives.begin().before().value();
+    REQUIRE(before.members.size() == 2);
+    CHECK(before.members[0].key == again.key);
+    CHECK(before.members[1].name == "t2");
+  }
+  new_lock.reset();  // the welcome was lost with its producer
+  const Life before = lives.begin().before().value();
+  REQUIRE(before.members.size() == 2);
+  CHECK(before.members[0].key == comes_then.key);
+}
+
+TEST_CASE("without a living member, or with another identity, nothing is left of a life") {
+  Lives lives;
+  FileDescriptor lock = lives.begin().admit(lives.member(1, 10));
+  SECTION("none lives") {
+    lock.reset();
+    CHECK_FALSE(lives.begin().before());
+  }
+  SECTION("another identity") { CHECK_FALSE(lives.begin(std::string(32, 'b')).before()); }
+  CHECK_FALSE(read_life(lives.path()));
+  CHECK_FALSE(is_member_alive(lives.path(), "11111111.1"));
+}
+
+TEST_CASE("positions are written once a second where they move") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  const FileDescriptor lock = book.admit(lives.member(1, 10));
+  const auto note = [&](std::uint64_t floor, std::uint64_t ns) {
+    book.note({floor}, 0, {{lives.member(1, 0).key, {floor}}}, ns);
+    return read_life(lives.path())->members.front().floor.position;
+  };
+  CHECK(note(11, 2 * second_ns) == 11);
+  CHECK(note(12, 2 * second_ns + 1) == 11);
+  CHECK(note(13, 3 * second_ns) == 13);
+  remove_lives(lives.path());
+  book.note({13}, 0, {{lives.member(1, 0).key, {13}}}, 5 * second_ns);
+  CHECK_FALSE(read_life(lives.path()));  // nothing moved
+}
+
+TEST_CASE("that a member paused is written at once") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  LifeMember member = lives.member(1, 10);
+  member.between_epochs = BetweenEpochs::let_go;
+  const FileDescriptor lock = book.admit(member);
+  const auto gates_after = [&](bool in_loop, std::uint64_t ns) {
+    book.note({20}, 0, {{member.key, {{10}, in_loop}}}, ns);
+    return read_life(lives.path())->members.front().gates();
+  };
+  CHECK(gates_after(true, 2 * second_ns));
+  CHECK_FALSE(gates_after(false, 2 * second_ns + 1));
+  CHECK(gates_after(true, 2 * second_ns + 2));
+}
+
+TEST_CASE("a life that cannot be written costs one warning") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  std::filesystem::remove_all(lives.path());
+  CHECK_FALSE(book.admit(lives.member(1, 10)));
+  CHECK_FALSE(book.admit(lives.member(2, 10)));
+  book.note({13}, 0, {}, 5 * second_ns);
+  CHECK(lives.told().size() == 1);
+}
+
+TEST_CASE("deaths count while no producer publishes more than those before") {
+  Lives lives;
+  const FileDescriptor lock = lives.begin().admit(lives.member(1, 10));
+  const auto left = [&] { return read_life(lives.path()).value(); };
+  const auto begin_after = [&](std::uint32_t deaths) -> LifeBook& {
+    ::setenv(deaths_variable, std::to_string(deaths).c_str(), 1);
+    LifeBook& book = lives.begin();
+    ::unsetenv(deaths_variable);
+    return book;
+  };
+  CHECK(deaths_in_a_row(left()) == 1);  // it came to no sample
+  LifeBook& second = begin_after(1);
+  CHECK(deaths_in_a_row(left()) == 2);
+  second.note({100}, 0, {}, 5 * second_ns);
+  CHECK(deaths_in_a_row(left()) == 0);
+  LifeBook& third = begin_after(0);
+  CHECK(deaths_in_a_row(left()) == 1);
+  third.note({40}, 0, {}, 10 * second_ns);  // where its trainers are: this is no going back
+  third.note({100}, 0, {}, 11 * second_ns);
+  CHECK(deaths_in_a_row(left()) == 1);
+  CHECK(third.is_to_pass());
+  third.note({101}, 0, {}, 11 * second_ns + 1);  // this is written at once
+  CHECK_FALSE(third.is_to_pass());
+  CHECK(deaths_in_a_row(left()) == 0);
+  LifeBook& fourth = begin_after(2);
+  fourth.note({90}, 0, {}, 15 * second_ns);
+  fourth.note({60}, 0, {}, 20 * second_ns);  // it went back
+  fourth.note({61}, 0, {}, 21 * second_ns);
+  CHECK(deaths_in_a_row(left()) == 0);
+  lives.begin();  // by hand
+  CHECK(left().deaths == 0);
+}
+
+TEST_CASE("without descriptors, or on a full disk, a member keeps its place") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  const FileDescriptor lock = book.admit(lives.member(1, 10));
+  const int limited = GENERATE(RLIMIT_NOFILE, RLIMIT_FSIZE);
+  rlimit limit = {};
+  ::getrlimit(static_cast<__rlimit_resource>(limited), &limit);
+  const rlimit none{0, limit.rlim_max};
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(static_cast<__rlimit_resource>(limited), &none);
+  book.note({100}, 0, {{lives.member(1, 0).key, {20}}}, 5 * second_ns);
+  book.note({200}, 0, {{lives.member(1, 0).key, {30}}}, 10 * second_ns);
+  const bool is_alive = is_member_alive(lives.path(), "11111111.1");
+  ::setrlimit(static_cast<__rlimit_resource>(limited), &limit);
+  std::signal(SIGXFSZ, before);
+  CHECK(is_alive);
+  CHECK(lives.told().size() == 1);
+  CHECK(read_life(lives.path())->members.front().floor == StreamPoint{10});  // the last whole one
+  book.note({300}, 0, {{lives.member(1, 0).key, {40}}}, 15 * second_ns);
+  CHECK(read_life(lives.path())->members.front().floor == StreamPoint{40});
+  CHECK(lives.begin().before()->members.size() == 1);
+}

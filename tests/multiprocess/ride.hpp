@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "serve.hpp"
+
+#include <string>
+
+// The roles `phoenix`, a producer of a stream that can be made again, and `rider`, a trainer of it.
+namespace batchcast::testing {
+
+/// The digest that a rider says, of batches that no death disturbs.
+[[nodiscard]] std::string digest_of_ride(std::uint64_t batch_size, std::uint64_t epochs,
+                                         std::uint64_t samples_per_epoch);
+
+/// A stream `s` that is pure, as far as its producer says.
+[[nodiscard]] ProducerOptions phoenix_options(std::uint64_t samples_per_epoch, std::uint64_t memory,
+                                              const std::string& recipe = "by position");
+
+}  // namespace batchcast::testing

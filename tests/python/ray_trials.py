@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""What Ray runs in its workers, which import this module without pytest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import batchcast as bc
+import ray
+from ray import tune
+
+COMMAND = os.environ["BATCHCAST_COMMAND"]
+
+
+def node_id() -> str:
+    return str(ray.get_runtime_context().get_node_id())
+
+
+def listed() -> list[dict[str, Any]]:
+    """The streams that a process of this node lists."""
+    out = subprocess.check_output([COMMAND, "ls", "--json"], text=True)
+    return list(json.loads(out))
+
+
+def digest_of_epoch(consumer: bc.Consumer) -> tuple[int, str]:
+    """Of all that one whole epoch gives."""
+    consumer.batch_size = 1 + os.getpid() % 60
+    epoch, digest = consumer.epoch, hashlib.sha256()
+    samples: list[bytes] = []
+    for batch in consumer:
+        assert batch.epoch == epoch
+        samples += [bytes(one) for one in batch["image"]]
+    digest.update(b"".join(samples))
+    return epoch, digest.hexdigest()
+
+
+def start_of(config: dict[str, Any]) -> bc.Start:
+    return bc.Start(config["source"], recipe=config["recipe"], memory="4MiB", idle_exit=60.0)
+
+
+def is_first_time(config: dict[str, Any]) -> bool:
+    """Once for each trial, also where its worker is killed afterwards."""
+    try:
+        Path(config["marks"], str(config["trial"])).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def sweep_trial(config: dict[str, Any]) -> None:
+    """Reads one epoch. Some workers are killed in its middle, the first time."""
+    with bc.Consumer("sweep", 16, start=start_of(config)) as consumer:
+        if is_first_time(config) and config["trial"] in config["killed"]:
+            assert consumer.next() is not None
+            os.kill(os.getpid(), signal.SIGKILL)
+        epoch, digest = digest_of_epoch(consumer)
+        (stream,) = listed()
+        producer = Path("/proc", str(stream["pid"]))
+        raylet = Path("/proc", os.environ["RAY_RAYLET_PID"])
+        environment = (producer / "environ").read_bytes().split(b"\0")
+        names = {entry.partition(b"=")[0].decode() for entry in environment}
+        tune.report(
+            {
+                "node": node_id(),
+                "epoch": epoch,
+                "digest": digest,
+                "producer": stream["pid"],
+                "directory": stream["directory"],
+                "works_in": os.readlink(producer / "cwd"),
+                "of_worker": sorted(names & {"CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS"}),
+                "dies_as_raylet": (producer / "oom_score_adj").read_text()
+                == (raylet / "oom_score_adj").read_text(),
+            }
+        )
+
+
+def resuming_trial(config: dict[str, Any]) -> None:
+    """Reads three epochs, with a checkpoint after each batch. Where it is killed, the checkpoint
+    says where the next run of it begins."""
+    cursor, seen = 0, []
+    if (checkpoint := tune.get_checkpoint()) is not None:
+        with checkpoint.as_directory() as folder:
+            state = json.loads(Path(folder, "state.json").read_text())
+        cursor, seen = state["place"]["cursor"], state["seen"]
+    batches = 0
+    with bc.Consumer(
+        config["stream"], 48, start=start_of(config), join="at", cursor=cursor, tail="keep"
+    ) as consumer:
+        if cursor:
+            bc.check_same_samples(state["place"], consumer.checkpoint())
+        while consumer.epoch < 3:
+            batch = consumer.next()
+            if batch is None:
+                continue
+            seen.append([batch.position, [int(one) for one in batch.sample_ids]])
+            del batch
+            with tempfile.TemporaryDirectory() as folder:
+                state = {"place": consumer.checkpoint(), "seen": seen}
+                Path(folder, "state.json").write_text(json.dumps(state))
+                tune.report(
+                    {"node": node_id(), "batches": len(seen), "seen": json.dumps(seen)},
+                    checkpoint=tune.Checkpoint.from_directory(folder),
+                )
+            batches += 1
+            if batches == config.get("dies_after"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            if config.get("waits_at") == len(seen):
+                wait_for_the_end_of_this_node(config)
+
+
+def wait_for_the_end_of_this_node(config: dict[str, Any]) -> None:
+    """The first time; the test reads its name and takes it away."""
+    if is_first_time(config):
+        Path(config["marks"], "written").write_text(node_id())
+        Path(config["marks"], "written").rename(Path(config["marks"], "ends"))
+        time.sleep(3600)
+
+
+def rank_of_a_job(config: dict[str, Any]) -> None:
+    """One rank of a job over nodes: each node has a shard, of which its ranks share the batches."""
+    start = bc.Start(
+        config["source"], recipe=config["recipe"], memory="4MiB", idle_exit=60.0,
+        arguments=("--shard", "auto"),
+    )  # fmt: skip
+    with bc.Consumer("parts", 20, group="auto", start=start) as consumer:
+        ids = [[int(one) for one in batch.sample_ids] for batch in consumer]
+        (stream,) = [one for one in listed() if one["stream"] == "parts"]
+        works_in = os.readlink(f"/proc/{stream['pid']}/cwd")
+        told = {"node": node_id(), "ids": ids, "works_in": works_in, "group": list(consumer.group)}
+    Path(config["marks"], f"rank-{os.environ['RANK']}").write_text(json.dumps(told))

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+# environments: ray
+"""Trials of Ray Tune on several nodes: four raylets in this machine, each with its own streams."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ray = pytest.importorskip("ray")
+
+from ray import tune  # noqa: E402
+from ray.cluster_utils import Cluster  # noqa: E402
+
+import batchcast as bc  # noqa: E402
+import examples  # noqa: E402
+import support  # noqa: E402
+from batchcast import _ray  # noqa: E402
+
+os.environ["BATCHCAST_COMMAND"] = support.COMMAND
+
+import ray_trials  # noqa: E402
+
+SAMPLES = 480
+RECIPE = '[[field]]\nname = "image"\nstages = [{ stage = "to", dtype = "f32" }]\n'
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_AIR_NEW_OUTPUT": "0",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "RAY_DEDUP_LOGS": "0",
+}
+
+
+class Nodes:
+    """A cluster, whose processes find streams, data and marks in directories of this run."""
+
+    def __init__(self, home: Path) -> None:
+        self.streams = home / "s"
+        self.data = home / "data"
+        self.results = home / "results"
+        for folder in (self.streams, self.results):
+            folder.mkdir(mode=0o700)
+        pixels = np.arange(SAMPLES * 3 * 8 * 8, dtype=np.uint32)
+        np.save(self.data / "image.npy", (pixels * 2654435761 >> 24).astype(np.uint8).reshape(-1, 3, 8, 8))
+        (self.data / "recipe.toml").write_text(RECIPE)
+        small = {"num_cpus": 2, "object_store_memory": 80 << 20}
+        self.cluster = Cluster(
+            initialize_head=True,
+            head_node_args={**small, "include_dashboard": False, "resources": {"pair": 2}},
+        )
+        self.added = [
+            self.cluster.add_node(**small, resources={"spare": 1}),
+            self.cluster.add_node(**small, resources={"spare": 1}),
+            # Ray Train takes workers with one address for those of one node.
+            self.cluster.add_node(**small, resources={"pair": 2}, node_ip_address="127.0.0.2"),
+        ]
+        ray.init(address=self.cluster.address, logging_level="ERROR", log_to_driver=False)
+
+    def directory_of(self, node_id: str) -> Path:
+        return self.streams / f"ray-{node_id[:16]}"
+
+    def run(self, trial: Any, trials: list[Any], resources: dict[str, Any], **config: Any) -> Any:
+        given = {"source": "npy:image.npy", "recipe": "recipe.toml", **config}
+        given.setdefault("marks", tempfile.mkdtemp(dir=self.results))
+        results = tune.Tuner(
+            tune.with_resources(trial, resources),
+            param_space={**given, "trial": tune.grid_search(trials)},
+            tune_config=tune.TuneConfig(reuse_actors=True),
+            run_config=tune.RunConfig(
+                storage_path=str(self.results),
+                failure_config=tune.FailureConfig(max_failures=3),
+                checkpoint_config=tune.CheckpointConfig(num_to_keep=2),
+                verbose=0,
+            ),
+        ).fit()
+        assert [result.error for result in results] == [None] * len(trials)
+        return [result.metrics for result in results]
+
+    def stop_streams(self) -> None:
+        for node in self.streams.glob("ray-*"):
+            for stream in node.iterdir():
+                subprocess.run(
+                    [support.COMMAND, "stop", stream.name], capture_output=True, check=False,
+                    env=dict(os.environ, BATCHCAST_DIR=str(node)),
+                )  # fmt: skip
+
+    def close(self) -> None:
+        ray.shutdown()
+        self.cluster.shutdown()
+        self.stop_streams()
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Nodes]:
+    home = Path(tempfile.mkdtemp(prefix="ray.", dir="/tmp"))
+    before = Path.cwd()
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("RAY_ADDRESS", "OMP_NUM_THREADS"):
+            patch.delenv(name, raising=False)
+        for name, value in {**QUIET, "BATCHCAST_DIR": str(home / "s"), "RAY_TMPDIR": str(home)}.items():
+            patch.setenv(name, value)
+        patch.setenv("PYTHONPATH", support.environment()["PYTHONPATH"])
+        # The driver's directory, from which sources count.
+        (home / "data").mkdir()
+        os.chdir(home / "data")
+        made = None
+        try:
+            made = Nodes(home)
+            yield made
+        finally:
+            if made is not None:
+                made.close()
+            os.chdir(before)
+            shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def epochs(nodes: Nodes) -> dict[int, str]:
+    """What every trial of an epoch has to see, by a consumer on no node of Ray."""
+    start = bc.Start(f"npy:{nodes.data}/image.npy", recipe=f"{nodes.data}/recipe.toml", memory="4MiB")
+    with bc.Consumer("expected", 16, directory=str(nodes.results), start=start) as consumer:
+        return dict(ray_trials.digest_of_epoch(consumer) for _ in range(40))
+
+
+def test_a_sweep_over_nodes_decodes_once_a_node(nodes: Nodes, epochs: dict[int, str]) -> None:
+    trials = nodes.run(
+        ray_trials.sweep_trial, list(range(16)), {"CPU": 1}, killed=[1, 4, 6, 11, 15]
+    )
+    assert len(trials) == 16
+    producers = {(trial["node"], trial["producer"]) for trial in trials}
+    of_nodes = {trial["node"] for trial in trials}
+    assert len(of_nodes) >= 3, "trials went to too few nodes to tell"
+    assert len(producers) == len(of_nodes), "a node had several producers"
+    for trial in trials:
+        assert trial["digest"] == epochs[trial["epoch"]]
+        assert trial["directory"] == str(nodes.directory_of(trial["node"]) / "sweep")
+        assert trial["works_in"] == str(nodes.data)
+        assert trial["of_worker"] == []
+        assert trial["dies_as_raylet"]
+    # They stay for the next trials, and the driver's shell lists them.
+    served = {one["directory"]: one["pid"] for one in ray_trials.listed()}
+    for trial in trials:
+        assert served[trial["directory"]] == trial["producer"]
+
+
+def check_each_sample_once(trial: dict[str, Any]) -> None:
+    position = 0
+    ids: list[int] = []
+    for begin, samples in json.loads(trial["seen"]):
+        assert begin == position
+        position += len(samples)
+        ids += samples
+    assert position == 3 * SAMPLES
+    for epoch in range(3):
+        assert sorted(ids[epoch * SAMPLES : (epoch + 1) * SAMPLES]) == list(range(SAMPLES))
+
+
+def test_a_trial_that_was_killed_goes_on_at_its_checkpoint(nodes: Nodes) -> None:
+    (trial,) = nodes.run(
+        ray_trials.resuming_trial, [0], {"CPU": 1}, stream="resumed", dies_after=11
+    )
+    check_each_sample_once(trial)
+
+
+class Removal(threading.Thread):
+    """Takes away without grace the node that a trial names."""
+
+    def __init__(self, nodes: Nodes, marks: Path) -> None:
+        super().__init__(daemon=True)
+        self.nodes, self.note, self.removed = nodes, marks / "ends", ""
+        self.start()
+
+    def run(self) -> None:
+        while not self.note.exists():
+            time.sleep(0.05)
+        self.removed = self.note.read_text()
+        (node,) = (one for one in self.nodes.added if one.node_id == self.removed)
+        self.nodes.cluster.remove_node(node, allow_graceful=False)
+
+
+def test_a_trial_goes_on_at_its_checkpoint_on_another_node(nodes: Nodes, tmp_path: Path) -> None:
+    removal = Removal(nodes, tmp_path)
+    (trial,) = nodes.run(
+        ray_trials.resuming_trial, [0], {"CPU": 1, "spare": 1}, stream="moved", waits_at=13,
+        marks=str(tmp_path),
+    )  # fmt: skip
+    assert removal.removed not in ("", trial["node"])
+    check_each_sample_once(trial)
+
+
+def test_ranks_of_ray_train_share_the_batches_of_their_nodes(nodes: Nodes, tmp_path: Path) -> None:
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    TorchTrainer(
+        ray_trials.rank_of_a_job,
+        train_loop_config={
+            "source": "npy:image.npy", "recipe": "recipe.toml", "marks": str(tmp_path)
+        },
+        scaling_config=ScalingConfig(num_workers=4, resources_per_worker={"CPU": 1, "pair": 1}),
+        run_config=RunConfig(storage_path=str(nodes.results)),
+    ).fit()  # fmt: skip
+    ranks = [json.loads((tmp_path / f"rank-{rank}").read_text()) for rank in range(4)]
+    assert len({rank["node"] for rank in ranks}) == 2
+    assert [rank["group"][1:] for rank in ranks] == [[0, 2], [1, 2], [0, 2], [1, 2]]
+    assert {rank["works_in"] for rank in ranks} == {str(nodes.data)}
+    assert {len(part) for rank in ranks for part in rank["ids"]} == {20}
+    ids = [one for rank in ranks for part in rank["ids"] for one in part]
+    assert sorted(ids) == list(range(SAMPLES))
+
+
+@examples.needs_fashion
+def test_the_example_of_a_sweep(nodes: Nodes) -> None:
+    assert "2 trials, 0 failed" in examples.run("ray_sweep.py", examples.TEN_THOUSAND, "2")
+
+
+@pytest.mark.parametrize(
+    ("own", "of_node", "number"),
+    [(None, None, 1), ("3,1", None, 1), ("5", "4,5,7", 1), ("GPU-b,GPU-a", "GPU-a,GPU-b", 0)],
+)
+def test_the_number_that_a_node_gives_to_a_workers_gpu(
+    own: str | None, of_node: str | None, number: int
+) -> None:
+    place = {None: 1, "3,1": 1, "5": 0, "GPU-b,GPU-a": 1}[own]
+    assert _ray.node_number(place, own, of_node) == number
+
+
+@pytest.mark.parametrize(("own", "of_node"), [("GPU-a", None), ("1", "4,5"), ("", None)])
+def test_a_gpu_whose_number_cannot_be_told(own: str, of_node: str | None) -> None:
+    with pytest.raises(bc.InvalidArgument, match="--place"):
+        _ray.node_number(0, own, of_node)
+
+
+def test_a_worker_that_ray_ends_with_all_it_started_is_warned() -> None:
+    def set_subreaper(on: int) -> None:
+        assert ctypes.CDLL(None).prctl(36, on, 0, 0, 0) == 0  # PR_SET_CHILD_SUBREAPER
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _ray.warn_of_end("s")
+    set_subreaper(1)
+    try:
+        with pytest.warns(RuntimeWarning, match="`s`, Ray ends that with the worker"):
+            _ray.warn_of_end("s")
+    finally:
+        set_subreaper(0)
