@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 """Draws docs/top.svg: the screen of `batchcast top` in a real terminal, which tmux is, over real streams.
 
-Usage: top_picture.py IMAGES [BATCHCAST], with a folder of photographs for the first stream.
+Usage: top_picture.py [BATCHCAST]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,14 +19,17 @@ import tempfile
 import time
 from pathlib import Path
 
+import photograph
+
 COLUMNS, ROWS = 124, 22
 WIDTH, HEIGHT = 8.43, 18  # of a character
 COLORS = {"31": "#ff7b72", "32": "#7ee787", "33": "#f2cc60"}
 PLAIN, PAPER = "#e6edf3", "#0d1117"
 
-images = sys.argv[1]
-batchcast = sys.argv[2] if len(sys.argv) > 2 else "build/release/batchcast"
+batchcast = sys.argv[1] if len(sys.argv) > 1 else "build/release/batchcast"
 folder = tempfile.mkdtemp(prefix="batchcast-picture.")
+images = f"{folder}/photographs"
+photograph.write_dataset(images)
 os.environ |= {"BATCHCAST_DIR": folder, "XDG_CONFIG_HOME": folder, "LC_ALL": "C.UTF-8", "TERM": "screen-256color"}
 children: list[subprocess.Popen[bytes]] = []
 
@@ -52,12 +56,12 @@ def slowed(trainer: subprocess.Popen[bytes], until: float, runs_s: float, rests_
 
 def scene() -> str:
     start("serve", f"imagefolder:{images}", "--recipe", "imagenet-train", "--stream", "imagenet", "--memory", "256MiB")
-    start("serve", "synthetic:3x32x32", "--dtype", "u8", "--stream", "cifar", "--memory", "4MiB", "--workers", "1")
+    start("serve", "synthetic:1x28x28", "--dtype", "u8", "--stream", "mnist", "--memory", "4MiB", "--workers", "1")
     time.sleep(2)
     for name in ("lr-0.1", "lr-0.3", "lr-1.0"):
         start("consume", "imagenet", "--name", name, "--batch-size", "64")
-    start("consume", "cifar", "--name", "probe", "--batch-size", "128")
-    slow = start("consume", "cifar", "--name", "baseline", "--batch-size", "128")
+    start("consume", "mnist", "--name", "probe", "--batch-size", "128")
+    slow = start("consume", "mnist", "--name", "baseline", "--batch-size", "128")
     words = f"{batchcast} top --interval 1"
     tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), words)
     slowed(slow, time.monotonic() + 25, 0.02, 0.05)
@@ -110,4 +114,5 @@ finally:
         child.send_signal(signal.SIGCONT)
         child.kill()
         child.wait()
+    shutil.rmtree(folder, ignore_errors=True)
 Path(__file__).with_name("top.svg").write_text(picture)

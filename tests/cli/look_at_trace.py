@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the batchcast authors
+"""look_at_trace.py FILE [BEFORE AFTER]: whether a trace is whole, and spans of each track nest.
+
+BEFORE and AFTER are what `ls --json` said right before and after it: seconds of the stages agree.
+"""
+import collections
+import json
+import os
+import sys
+
+with open(sys.argv[1]) as file:
+    trace = json.load(file)
+assert os.path.getsize(sys.argv[1]) <= 100_000_000
+names = {}
+tracks = collections.defaultdict(list)
+for event in trace["traceEvents"]:
+    if event["ph"] == "M":
+        names[event["name"], event["pid"], event["tid"]] = event["args"]["name"]
+        continue
+    assert event["ph"] == "X" and event["dur"] > 0 and event["ts"] >= 0, event
+    tracks[event["pid"], event["tid"]].append(event)
+for (process, thread), spans in tracks.items():
+    assert ("process_name", process, 0) in names and ("thread_name", process, thread) in names
+    open_until = []
+    for span in sorted(spans, key=lambda span: (span["ts"], -span["dur"])):
+        while open_until and open_until[-1] <= span["ts"] + 1e-3:
+            open_until.pop()
+        end = span["ts"] + span["dur"]
+        assert not open_until or end <= open_until[-1] + 1e-3, (names["thread_name", process, thread], span)
+        open_until.append(end)
+if len(sys.argv) == 2:
+    sys.exit()
+
+with open(sys.argv[2]) as before, open(sys.argv[3]) as after:
+    first, last = json.load(before)[0], json.load(after)[0]
+assert {"worker 1", "worker 2", "quick", "slow"} <= set(names.values()), names
+
+
+def seconds(*kinds):
+    return sum(span["dur"] for spans in tracks.values() for span in spans if span["name"] in kinds) / 1e6
+
+
+def agrees(what, traced, grew):
+    # Between the two looks there is more time than in the trace.
+    print(what, traced, grew)
+    assert traced <= grew * 1.02 + 0.05 and traced >= grew * 0.5 - 0.1, (what, traced, grew)
+
+
+agrees("making", seconds("making"), last["making_seconds"] - first["making_seconds"])
+agrees("waiting", seconds("waiting"), last["waiting_seconds"] - first["waiting_seconds"])
+trainers = {one["id"]: one for one in first["consumers"]}
+grew = sum(one["wait_seconds"] - trainers[one["id"]]["wait_seconds"] for one in last["consumers"])
+agrees("waits for samples", seconds("waits for samples"), grew)
+grew = sum(one["waited_for_seconds"] - trainers[one["id"]]["waited_for_seconds"] for one in last["consumers"])
+agrees("the ring waits for it", seconds("the ring waits for it"), grew)
+released = sum(span["args"]["released"] for spans in tracks.values() for span in spans if span["name"] == "step")
+had = sum(one["samples"] - trainers[one["id"]]["samples"] for one in last["consumers"])
+assert 0.5 * had - 256 <= released <= had + 256, (released, had)
