@@ -12,13 +12,13 @@ using nlohmann::json;
 
 namespace {
 
-json page(json spans, json tracks, bool more = false) {
+json page(const char* spans, const char* tracks, bool more = false) {
   return {{"trace",
-           {{"nanoseconds", 2'000'000'000},
-            {"kinds", {{"waiting", ""}, {"making", "samples"}}},
-            {"tracks", std::move(tracks)},
-            {"spans", std::move(spans)},
-            {"left_out", 3},
+           {{"nanoseconds", 2'000'000'000U},
+            {"kinds", json::parse(R"([["waiting", ""], ["making", "samples"]])")},
+            {"tracks", json::parse(tracks)},
+            {"spans", json::parse(spans)},
+            {"left_out", 3U},
             {"more", more}}}};
 }
 
@@ -26,9 +26,9 @@ json page(json spans, json tracks, bool more = false) {
 
 TEST_CASE("pages become complete events on named tracks", "[trace]") {
   ChromeTrace trace(1'000'000);
-  CHECK(trace.add(page({{0, 1, 1'234'567, 1'000, 8}}, {{0, "workers", "worker 1"}}, true)));
+  CHECK(trace.add(page("[[0, 1, 1234567, 1000, 8]]", R"([[0, "workers", "worker 1"]])", true)));
   CHECK(trace.has_more());
-  CHECK(trace.add(page({{1, 0, 5'000, 7'001, 0}}, {{1, "trainers", "a \"b\"\n"}})));
+  CHECK(trace.add(page("[[1, 0, 5000, 7001, 0]]", R"([[1, "trainers", "a \"b\"\n"]])")));
   CHECK_FALSE(trace.has_more());
   CHECK(trace.seconds() == 2);
   CHECK(trace.spans() == 2);
@@ -55,7 +55,7 @@ TEST_CASE("a trace is cut where it would be too long", "[trace]") {
   constexpr std::size_t bytes_max = 8'000;
   ChromeTrace trace(bytes_max);
   for (int i = 0; i < 200; ++i) {
-    CHECK(trace.add(page({{0, 1, 1'000'000 + i, 1, 8}}, {{0, "workers", "worker 1"}})));
+    CHECK(trace.add(page("[[0, 1, 1000000, 1, 8]]", R"([[0, "workers", "worker 1"]])")));
   }
   CHECK(trace.cut() > 0);
   CHECK(trace.cut() + trace.spans() == 200);
@@ -71,8 +71,10 @@ TEST_CASE("a hostile answer makes a whole file", "[trace]") {
   CHECK_FALSE(trace.add({{"error", "no"}}));
   CHECK_FALSE(trace.add({{"trace", 3}}));
   CHECK(trace.add({{"trace", json::object()}}));
-  CHECK(trace.add(page({{0, 99, 1, 1, 1}, {7, 0, 1, 1, 1}, {0, 0, -1, 1, 1}, {0}, "x", nullptr},
-                       {{0, 5, nullptr}, {-1, "a", "b"}, "t", {1, std::string(9'999, 'x'), "y"}})));
+  CHECK(trace.add(page(R"([[0, 99, 1, 1, 1], [7, 0, 1, 1, 1], [0, 0, -1, 1, 1], [0], "x", null])",
+                       R"([[0, 5, null], [-1, "a", "b"], "t", [1, ")"
+                       "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+                       R"(", "y"]])")));
   CHECK(trace.add({{"trace",
                     {{"kinds", 7},
                      {"tracks", "t"},
