@@ -200,7 +200,8 @@ batchcast_room(life
 batchcast_room(observe
   DEPENDS core
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES chrome_trace.cpp grid.cpp keys.cpp limiter.cpp overview.cpp processors.cpp screen.cpp stream_json.cpp)
+  SOURCES chrome_trace.cpp grid.cpp keys.cpp limiter.cpp overview.cpp processors.cpp screen.cpp
+          stream_json.cpp)
 
 # A stream: its rings, admission, commands.
 batchcast_room(producer

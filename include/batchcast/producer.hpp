@@ -185,7 +185,7 @@ class Producer {
   void report_making(std::function<MakingStats()> report);
 
   /// Another thread that makes samples notes there what it does while `batchcast trace` looks.
-  /// Nobody reads it any more once the caller has given it up.
+  /// It is forgotten once the caller has given it up.
   void add_spans(std::shared_ptr<detail::SpanBuffer> spans);
 
   /// Says something through the options' `log`, with the stream's name.

@@ -17,8 +17,8 @@ namespace batchcast::cli {
 /// `consumers_left_out`. Nothing where no answer, or none that is an object, comes in time.
 [[nodiscard]] std::optional<nlohmann::json> ask_statistics(ControlClient& producer, int timeout_ms);
 
-/// The two halves of that, so that several producers work at the same time. False where nobody
-/// listens.
+/// The two halves of that, so that several producers work at the same time. False where no
+/// producer listens.
 [[nodiscard]] bool ask_for_statistics(ControlClient& producer, int timeout_ms);
 [[nodiscard]] std::optional<nlohmann::json> take_statistics(ControlClient& producer,
                                                             const detail::Deadline& deadline);

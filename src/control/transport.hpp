@@ -73,7 +73,7 @@ class ControlClient {
   /// answer is taken for its own.
   [[nodiscard]] std::optional<std::string> ask(std::string_view command, int timeout_ms);
   /// The two halves of `ask`, so that several servers work at the same time: after a `send` comes a
-  /// `receive`. `send` is false where nobody listens.
+  /// `receive`. `send` is false where no server listens.
   [[nodiscard]] bool send(std::string_view command, int timeout_ms);
   [[nodiscard]] std::optional<std::string> receive(int timeout_ms);
 

@@ -33,8 +33,8 @@ struct Span {
   std::uint64_t value = 0;  ///< how many samples; of one sample its id
 };
 
-/// The spans of one thread while somebody traces. Off, a note costs one relaxed load. On, it
-/// allocates nothing: what does not fit is counted. One thread notes; all else is for any thread.
+/// The spans of one thread while a trace is on. Off, a note costs one relaxed load. On, it
+/// does not allocate. What does not fit is counted. One thread notes; all else is for any thread.
 class SpanBuffer {
  public:
   SpanBuffer() = default;

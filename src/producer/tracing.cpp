@@ -28,7 +28,7 @@ constexpr std::size_t tracks_of_a_page = 50;
 constexpr std::uint64_t shortest_rest_ns = 1'000'000;
 constexpr std::uint64_t rest_of_a_look = 50;
 
-/// By `SpanKind`: what it is called, and what its value is; nothing: it has none.
+/// By `SpanKind`: what it is called, and what its value is, empty if it has none.
 struct KindName {
   const char* name;
   const char* value;
@@ -75,7 +75,7 @@ std::string Tracing::page(const std::string& session, Ask ask) {
     }
     begin(lock, session);
   } else if (session.empty() || session != session_) {
-    throw InvalidArgument("this trace is over: nobody asked for its spans for a while");
+    throw InvalidArgument("this trace is over: no client asked for its spans for a while");
   }
   asked_ns_ = now_ns();
   for (Worker& worker : workers_) collect(worker);
@@ -139,7 +139,7 @@ void Tracing::watch() {
   for (RingSpans& ring : rings) ring.end(now, spans);
   for (const Span& span : spans) keep(span);
   if (stops_) return;
-  // Nobody asks any more.
+  // No client asks any more.
   for (Worker& worker : workers_) worker.spans->turn_off();
   waiting_.clear();
   session_.clear();

@@ -19,8 +19,8 @@
 namespace batchcast::inline v0_1::detail {
 
 /// What the threads of a stream do while `batchcast trace` looks. It is on from the first page that
-/// somebody asks for until the last, or until nobody has asked for five seconds. While it is off,
-/// nothing runs, and each note costs a relaxed load. Any thread may call everything.
+/// a client asks for until the last, or until no client has asked for five seconds. While it is
+/// off, nothing runs, and each note costs a relaxed load. Any thread may call everything.
 class Tracing {
  public:
   /// `rings` must outlive it.
@@ -29,7 +29,7 @@ class Tracing {
   Tracing(const Tracing&) = delete;
   Tracing& operator=(const Tracing&) = delete;
 
-  /// A worker's spans. They are forgotten once nobody else has them, and all are read.
+  /// A worker's spans. They are forgotten once the caller has given them up.
   void add(std::shared_ptr<SpanBuffer> spans);
 
   /// What is wanted with a page. `end`: no span after this moment. The session ends with the page

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh all_users.sh BATCHCAST    `top` and `metrics` with --all-users: root sees two users' streams, and what a hostile user
-# puts beside them costs nothing but that user's row.
+# sh all_users.sh BATCHCAST    `top` and `metrics` with --all-users: root sees two users' streams, and what a hostile
+# user puts beside them costs nothing but that user's row.
 set -u
 batchcast=$1
 
@@ -44,7 +44,9 @@ as $user "$work/batchcast" consume of-$user --name theirs >/dev/null 2>&1 &
 echo "-- streams of two users, beside root's"
 serve synthetic:3x8x8 --stream of-root --dtype u8 --samples 100000 --memory 1MiB
 until_true lists '"stream":"of-root"' || fail "no stream of root"
-sees() { "$batchcast" top --all-users --once --interval 0.2 --json >"$work/out" 2>"$work/err" && grep -qE "$1" "$work/out"; }
+sees() {
+  "$batchcast" top --all-users --once --interval 0.2 --json >"$work/out" 2>"$work/err" && grep -qE "$1" "$work/out"
+}
 checks=$((checks + 1))
 until_true sees '"name":"theirs"' || fail "root does not see a trainer of $user"
 for stream in of-$user of-$other of-root; do
@@ -92,13 +94,15 @@ checks=$((checks + 1))
 
 echo "-- metrics of all users"
 if ! "$batchcast" metrics --listen 127.0.0.1:x 2>&1 | grep -q 'built without'; then
-  timeout 60 "$batchcast" metrics --all-users --listen 127.0.0.1:0 --interval 0.2 >"$work/metrics.out" 2>"$work/metrics.err" &
+  timeout 60 "$batchcast" metrics --all-users --listen 127.0.0.1:0 --interval 0.2 \
+    >"$work/metrics.out" 2>"$work/metrics.err" &
   until_true grep -q token= "$work/metrics.out" || fail "it does not start: $(cat "$work/metrics.err")"
   port=$(sed -n 's/.*127.0.0.1:\([0-9]*\)\/#.*/\1/p' "$work/metrics.out")
   scraped() { $python "$here/ask_http.py" "$port" /metrics 2>/dev/null >"$work/body" && grep -q "$1" "$work/body"; }
   for uid in $user $other; do
     checks=$((checks + 1))
-    until_true scraped "batchcast_samples_total{.*user=\"$uid\"" || fail "no metrics of user $uid: $(head -c 600 "$work/body")"
+    until_true scraped "batchcast_samples_total{.*user=\"$uid\"" ||
+      fail "no metrics of user $uid: $(head -c 600 "$work/body")"
   done
 fi
 finish

@@ -35,8 +35,8 @@ expect 2 'time' trace s 10x
 expect 2 'PNG' peek synthetic:8 --out x.jpg
 
 echo "-- 3: what is not there, or cannot be had"
-for words in "stop nowhere" "set nowhere workers=1" "evict nowhere a" "ls nowhere" "trace nowhere 1s" "peek nowhere --out x.png" \
-  "consume nowhere --timeout 0" "top --once --stream nowhere" "inspect nowhere"; do
+for words in "stop nowhere" "set nowhere workers=1" "evict nowhere a" "ls nowhere" "trace nowhere 1s" \
+  "peek nowhere --out x.png" "consume nowhere --timeout 0" "top --once --stream nowhere" "inspect nowhere"; do
   # shellcheck disable=SC2086
   expect 3 'nowhere' $words
 done

@@ -146,7 +146,7 @@ class PipelineWorker final : public SampleWorker {
   std::uint64_t samples_ = 0;             ///< that were made, to measure some of them
   std::uint64_t attempts_ = 0;            ///< the same, to split some
   NoteLists* notes_ = nullptr;
-  SpanBuffer* spans_ = nullptr;  ///< null: nobody may trace
+  SpanBuffer* spans_ = nullptr;  ///< null: it is not traced
   std::atomic<std::uint64_t> read_ns_{0};
   std::atomic<std::uint64_t> make_ns_{0};
   std::atomic<std::uint64_t> split_make_ns_{0};
