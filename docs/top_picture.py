@@ -71,15 +71,17 @@ def scene() -> str:
 def svg_of(screen: str) -> str:
     rows = []
     for number, line in enumerate(screen.split("\n")[:ROWS]):
-        column, style = 0, {"color": PLAIN, "paper": "", "bold": False, "dim": False}
+        column, style = 0, {"color": PLAIN, "reversed": False, "bold": False, "dim": False}
         for piece in re.split(r"(\x1b\[[0-9;]*m)", line):
             codes = re.fullmatch(r"\x1b\[([0-9;]*)m", piece)
             if codes:
                 for code in codes[1].split(";"):
                     if code in ("", "0"):
-                        style = {"color": PLAIN, "paper": "", "bold": False, "dim": False}
+                        style = {"color": PLAIN, "reversed": False, "bold": False, "dim": False}
                     elif code == "7":
-                        style |= {"color": PAPER, "paper": PLAIN}
+                        style["reversed"] = True
+                    elif code == "27":
+                        style["reversed"] = False
                     elif code in ("1", "2"):
                         style["bold" if code == "1" else "dim"] = True
                     elif code in COLORS:
@@ -89,19 +91,22 @@ def svg_of(screen: str) -> str:
                 continue
             if not piece:
                 continue
-            x, y = column * WIDTH + 10, number * HEIGHT + 10
-            if style["paper"]:
+            y = number * HEIGHT + 10
+            if style["reversed"]:
                 size = f'width="{len(piece) * WIDTH:.1f}" height="{HEIGHT}"'
-                rows.append(f'<rect x="{x:.1f}" y="{y}" {size} fill="{PLAIN}"/>')
+                rows.append(f'<rect x="{column * WIDTH + 10:.1f}" y="{y}" {size} fill="{style["color"]}"/>')
             looks = (' font-weight="bold"' if style["bold"] else "") + (' opacity="0.65"' if style["dim"] else "")
-            if piece.strip():
-                place = f'x="{x:.1f}" y="{y + 14}" textLength="{len(piece) * WIDTH:.1f}"'
-                rows.append(f'<text {place} fill="{style["color"]}"{looks}>{html.escape(piece)}</text>')
+            color = PAPER if style["reversed"] else style["color"]
+            # Not every viewer keeps spaces: words that stand apart have a place each.
+            for words in re.finditer(r"\S+(?: \S+)*", piece):
+                x = (column + words.start()) * WIDTH + 10
+                place = f'x="{x:.1f}" y="{y + 14}" textLength="{len(words[0]) * WIDTH:.1f}"'
+                rows.append(f'<text {place} fill="{color}"{looks}>{html.escape(words[0])}</text>')
             column += len(piece)
     width, height = COLUMNS * WIDTH + 20, ROWS * HEIGHT + 20
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
-        f'font-family="DejaVu Sans Mono, monospace" font-size="14" xml:space="preserve">\n'
+        f'font-family="DejaVu Sans Mono, monospace" font-size="14">\n'
         f'<rect width="100%" height="100%" rx="6" fill="{PAPER}"/>\n' + "\n".join(rows) + "\n</svg>\n"
     )
 
