@@ -4,7 +4,15 @@
 # Finds what `batchcast metrics` is made of, and sets metrics_WHY_NOT where it is not there.
 # batchcast_add_metrics() makes batchcast_metrics: what src/metrics has, with the page embedded.
 
+# AUTO makes it where both libraries are; ON insists on them.
+set(BATCHCAST_METRICS AUTO CACHE STRING "Make `batchcast metrics`: ON, OFF or AUTO")
+set_property(CACHE BATCHCAST_METRICS PROPERTY STRINGS AUTO ON OFF)
+
 set(metrics_WHY_NOT "")
+if(NOT BATCHCAST_METRICS)
+  set(metrics_WHY_NOT "BATCHCAST_METRICS=OFF")
+  return()
+endif()
 foreach(module prometheus-cpp-core libmicrohttpd)
   pkg_check_modules(${module} QUIET IMPORTED_TARGET ${module})
   if(NOT ${module}_FOUND)
@@ -12,6 +20,13 @@ foreach(module prometheus-cpp-core libmicrohttpd)
     string(APPEND metrics_WHY_NOT " ${package}-dev")
   endif()
 endforeach()
+
+if(metrics_WHY_NOT)
+  string(PREPEND metrics_WHY_NOT "it needs (by Debian's names)")
+  if(NOT BATCHCAST_METRICS STREQUAL "AUTO")
+    message(FATAL_ERROR "batchcast metrics cannot be made: ${metrics_WHY_NOT}")
+  endif()
+endif()
 
 function(batchcast_add_metrics)
   set(folder ${PROJECT_SOURCE_DIR}/src/metrics)

@@ -3,8 +3,10 @@
 """Draws the photograph that docs/stage_pictures.py shows the stages with: a lake before mountains, with a
 hut, a tree, a boat and a balloon. Nothing is drawn by chance but texture, which has a seed."""
 
+import os
+
 import numpy
-from PIL import Image, ImageDraw, ImageFilter
+from PIL import Image, ImageDraw, ImageEnhance, ImageFilter
 
 WIDTH, HEIGHT = 384, 288
 FINE = 2  # drawn so many times as large, and then made smaller: edges are soft
@@ -161,3 +163,15 @@ def mask():
         paint(ImageDraw.Draw(scene))
         ids[numpy.asarray(scene)[::FINE, ::FINE].any(axis=2)] = number
     return Image.fromarray(ids)
+
+
+def write_dataset(folder, of_each=12):
+    """Folders of classes with JPEGs, the photograph in different light, for pictures of streams."""
+    day = photograph()
+    lights = {"dawn": (255, 190, 170), "day": (255, 255, 255), "dusk": (235, 160, 120), "night": (90, 110, 190)}
+    for name, tint in lights.items():
+        os.makedirs(os.path.join(folder, name))
+        for number in range(of_each):
+            scene = Image.fromarray((numpy.asarray(day, float) * numpy.array(tint) / 255).astype(numpy.uint8))
+            scene = ImageEnhance.Color(scene).enhance(0.7 + 0.6 * number / of_each)
+            scene.save(os.path.join(folder, name, f"{number:02}.jpg"), quality=90)

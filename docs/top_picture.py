@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 """Draws docs/top.svg: the screen of `batchcast top` in a real terminal, which tmux is, over real streams.
 
-Usage: top_picture.py IMAGES [BATCHCAST], with a folder of photographs for the first stream.
+Usage: top_picture.py [BATCHCAST]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,14 +19,17 @@ import tempfile
 import time
 from pathlib import Path
 
+import photograph
+
 COLUMNS, ROWS = 124, 22
 WIDTH, HEIGHT = 8.43, 18  # of a character
 COLORS = {"31": "#ff7b72", "32": "#7ee787", "33": "#f2cc60"}
 PLAIN, PAPER = "#e6edf3", "#0d1117"
 
-images = sys.argv[1]
-batchcast = sys.argv[2] if len(sys.argv) > 2 else "build/release/batchcast"
+batchcast = sys.argv[1] if len(sys.argv) > 1 else "build/release/batchcast"
 folder = tempfile.mkdtemp(prefix="batchcast-picture.")
+images = f"{folder}/photographs"
+photograph.write_dataset(images)
 os.environ |= {"BATCHCAST_DIR": folder, "XDG_CONFIG_HOME": folder, "LC_ALL": "C.UTF-8", "TERM": "screen-256color"}
 children: list[subprocess.Popen[bytes]] = []
 
@@ -52,12 +56,12 @@ def slowed(trainer: subprocess.Popen[bytes], until: float, runs_s: float, rests_
 
 def scene() -> str:
     start("serve", f"imagefolder:{images}", "--recipe", "imagenet-train", "--stream", "imagenet", "--memory", "256MiB")
-    start("serve", "synthetic:3x32x32", "--dtype", "u8", "--stream", "cifar", "--memory", "4MiB", "--workers", "1")
+    start("serve", "synthetic:1x28x28", "--dtype", "u8", "--stream", "mnist", "--memory", "4MiB", "--workers", "1")
     time.sleep(2)
     for name in ("lr-0.1", "lr-0.3", "lr-1.0"):
         start("consume", "imagenet", "--name", name, "--batch-size", "64")
-    start("consume", "cifar", "--name", "probe", "--batch-size", "128")
-    slow = start("consume", "cifar", "--name", "baseline", "--batch-size", "128")
+    start("consume", "mnist", "--name", "probe", "--batch-size", "128")
+    slow = start("consume", "mnist", "--name", "baseline", "--batch-size", "128")
     words = f"{batchcast} top --interval 1"
     tmux("new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), words)
     slowed(slow, time.monotonic() + 25, 0.02, 0.05)
@@ -67,15 +71,17 @@ def scene() -> str:
 def svg_of(screen: str) -> str:
     rows = []
     for number, line in enumerate(screen.split("\n")[:ROWS]):
-        column, style = 0, {"color": PLAIN, "paper": "", "bold": False, "dim": False}
+        column, style = 0, {"color": PLAIN, "reversed": False, "bold": False, "dim": False}
         for piece in re.split(r"(\x1b\[[0-9;]*m)", line):
             codes = re.fullmatch(r"\x1b\[([0-9;]*)m", piece)
             if codes:
                 for code in codes[1].split(";"):
                     if code in ("", "0"):
-                        style = {"color": PLAIN, "paper": "", "bold": False, "dim": False}
+                        style = {"color": PLAIN, "reversed": False, "bold": False, "dim": False}
                     elif code == "7":
-                        style |= {"color": PAPER, "paper": PLAIN}
+                        style["reversed"] = True
+                    elif code == "27":
+                        style["reversed"] = False
                     elif code in ("1", "2"):
                         style["bold" if code == "1" else "dim"] = True
                     elif code in COLORS:
@@ -85,19 +91,22 @@ def svg_of(screen: str) -> str:
                 continue
             if not piece:
                 continue
-            x, y = column * WIDTH + 10, number * HEIGHT + 10
-            if style["paper"]:
+            y = number * HEIGHT + 10
+            if style["reversed"]:
                 size = f'width="{len(piece) * WIDTH:.1f}" height="{HEIGHT}"'
-                rows.append(f'<rect x="{x:.1f}" y="{y}" {size} fill="{PLAIN}"/>')
+                rows.append(f'<rect x="{column * WIDTH + 10:.1f}" y="{y}" {size} fill="{style["color"]}"/>')
             looks = (' font-weight="bold"' if style["bold"] else "") + (' opacity="0.65"' if style["dim"] else "")
-            if piece.strip():
-                place = f'x="{x:.1f}" y="{y + 14}" textLength="{len(piece) * WIDTH:.1f}"'
-                rows.append(f'<text {place} fill="{style["color"]}"{looks}>{html.escape(piece)}</text>')
+            color = PAPER if style["reversed"] else style["color"]
+            # Not every viewer keeps spaces: words that stand apart have a place each.
+            for words in re.finditer(r"\S+(?: \S+)*", piece):
+                x = (column + words.start()) * WIDTH + 10
+                place = f'x="{x:.1f}" y="{y + 14}" textLength="{len(words[0]) * WIDTH:.1f}"'
+                rows.append(f'<text {place} fill="{color}"{looks}>{html.escape(words[0])}</text>')
             column += len(piece)
     width, height = COLUMNS * WIDTH + 20, ROWS * HEIGHT + 20
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
-        f'font-family="DejaVu Sans Mono, monospace" font-size="14" xml:space="preserve">\n'
+        f'font-family="DejaVu Sans Mono, monospace" font-size="14">\n'
         f'<rect width="100%" height="100%" rx="6" fill="{PAPER}"/>\n' + "\n".join(rows) + "\n</svg>\n"
     )
 
@@ -110,4 +119,5 @@ finally:
         child.send_signal(signal.SIGCONT)
         child.kill()
         child.wait()
+    shutil.rmtree(folder, ignore_errors=True)
 Path(__file__).with_name("top.svg").write_text(picture)

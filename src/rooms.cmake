@@ -200,7 +200,8 @@ batchcast_room(life
 batchcast_room(observe
   DEPENDS core
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES grid.cpp keys.cpp limiter.cpp overview.cpp processors.cpp screen.cpp stream_json.cpp)
+  SOURCES chrome_trace.cpp grid.cpp keys.cpp limiter.cpp overview.cpp processors.cpp screen.cpp
+          stream_json.cpp)
 
 # A stream: its rings, admission, commands.
 batchcast_room(producer
@@ -209,7 +210,8 @@ batchcast_room(producer
   SOURCES awaited.cpp batch_counter.cpp commands.cpp forming_groups.cpp group_reception.cpp
           hello_checks.cpp life_notes.cpp producer.cpp producer_core.cpp producer_options.cpp
           producer_settings.cpp reception.cpp returning_members.cpp returning_reception.cpp
-          seated_groups.cpp served_rings.cpp settings.cpp statistics.cpp take_name.cpp)
+          ring_spans.cpp seated_groups.cpp served_rings.cpp settings.cpp statistics.cpp
+          take_name.cpp tracing.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder

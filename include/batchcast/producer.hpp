@@ -25,6 +25,7 @@
 namespace batchcast::inline v0_1 {
 namespace detail {
 class ProducerCore;
+class SpanBuffer;
 }
 
 struct ConsumerInfo {
@@ -177,9 +178,15 @@ class Producer {
 
   /// Throws Forked.
   [[nodiscard]] ProducerStats stats() const;
+  /// That of `stats`, which costs far more. Throws Forked.
+  [[nodiscard]] StreamState state() const;
   /// Who makes the samples reports by this function, which any thread may call. An empty one ends
   /// that, and waits for calls that are under way.
   void report_making(std::function<MakingStats()> report);
+
+  /// Another thread that makes samples notes there what it does while `batchcast trace` looks.
+  /// It is forgotten once the caller has given it up.
+  void add_spans(std::shared_ptr<detail::SpanBuffer> spans);
 
   /// Says something through the options' `log`, with the stream's name.
   void report(LogLevel level, std::string_view text) const;

@@ -15,8 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<json> page_from(ControlClient& producer, std::uint64_t from, int timeout_ms) {
-  const auto answer = producer.ask(json{{"command", "stats"}, {"from", from}}.dump(), timeout_ms);
+bool ask_page(ControlClient& producer, std::uint64_t from, int timeout_ms) {
+  return producer.send(json{{"command", "stats"}, {"from", from}}.dump(), timeout_ms);
+}
+
+std::optional<json> receive_page(ControlClient& producer, int timeout_ms) {
+  const auto answer = producer.receive(timeout_ms);
   if (!answer) return std::nullopt;
   json page = json::parse(*answer, nullptr, false);
   if (!page.is_object()) return std::nullopt;
@@ -43,13 +47,23 @@ void count_left_out(json& answer) {
 }  // namespace
 
 std::optional<json> ask_statistics(ControlClient& producer, int timeout_ms) {
-  constexpr int pages_max = 64;  // a thousand trainers with the longest names take eleven
   const detail::Deadline deadline(timeout_ms);
-  auto answer = page_from(producer, 0, deadline.left_ms());
+  if (!ask_for_statistics(producer, timeout_ms)) return std::nullopt;
+  return take_statistics(producer, deadline);
+}
+
+bool ask_for_statistics(ControlClient& producer, int timeout_ms) {
+  return ask_page(producer, 0, timeout_ms);
+}
+
+std::optional<json> take_statistics(ControlClient& producer, const detail::Deadline& deadline) {
+  constexpr int pages_max = 64;  // a thousand trainers with the longest names take eleven
+  auto answer = receive_page(producer, deadline.left_ms());
   if (!answer) return std::nullopt;
   auto next = next_of(*answer, 0);
   for (int pages = 1; next && pages < pages_max && deadline.left_ms() > 0; ++pages) {
-    const auto page = page_from(producer, *next, deadline.left_ms());
+    if (!ask_page(producer, *next, deadline.left_ms())) break;
+    const auto page = receive_page(producer, deadline.left_ms());
     if (!page) break;
     observe::add_page(*answer, *page);
     next = next_of(*page, *next);

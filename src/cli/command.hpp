@@ -24,6 +24,7 @@ void add_list(CLI::App& program, Action& chosen);
 void add_set(CLI::App& program, Action& chosen);
 void add_top(CLI::App& program, Action& chosen);
 void add_metrics(CLI::App& program, Action& chosen);
+void add_trace(CLI::App& program, Action& chosen);
 void add_stop(CLI::App& program, Action& chosen);
 void add_evict(CLI::App& program, Action& chosen);
 void add_dump(CLI::App& program, Action& chosen);

@@ -205,7 +205,11 @@ bool is_shown(const CLI::App* command) { return !command->get_group().empty(); }
 
 std::string usage_text(const CLI::App& app, const std::string& name) {
   std::string text = "Usage: " + name;
-  if (!app.get_subcommands(is_shown).empty()) return text + " COMMAND [OPTIONS]";
+  if (!app.get_subcommands(is_shown).empty()) {
+    const bool is_program = app.get_parent() == nullptr;
+    return text + " COMMAND [OPTIONS]" +
+           (is_program ? "; `" + name + " COMMAND --help` says more" : "");
+  }
   text += " [OPTIONS]";
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) continue;

@@ -73,9 +73,9 @@ void add_commands(CLI::App& program, cli::Action& chosen) {
        {cli::add_serve, cli::add_ensure, cli::add_tokenize, cli::add_stop, cli::add_set,
         cli::add_evict}},
       {"Look at streams, at data and at this machine",
-       {cli::add_list, cli::add_top, cli::add_metrics, cli::add_peek, cli::add_consume,
-        cli::add_inspect, cli::add_recipe, cli::add_check, cli::add_dump, cli::add_cache,
-        cli::add_doctor, cli::add_bench}},
+       {cli::add_list, cli::add_top, cli::add_metrics, cli::add_trace, cli::add_peek,
+        cli::add_consume, cli::add_inspect, cli::add_recipe, cli::add_check, cli::add_dump,
+        cli::add_cache, cli::add_doctor, cli::add_bench}},
   };
   for (const CommandGroup& group : groups) {
     for (const auto& add : group.commands) {
@@ -96,8 +96,7 @@ int run(int argc, char** argv) {
   add_commands(program, chosen);
   // Not before: commands would take it over.
   program.footer(
-      "`batchcast COMMAND --help` says more. Exit codes: 0 all well, 1 a promise broke,\n"
-      "2 arguments, 3 environment, 4 the stream ended early, 130 Ctrl-C (`serve`: 0).");
+      "Exit: 0 well, 1 promise broke, 2 usage, 3 environment, 4 ended early, 130 Ctrl-C");
   return parse_and_run(program, cli::command_words(argc, argv), chosen);
 }
 
@@ -112,6 +111,10 @@ int main(int argc, char** argv) {
     return fail(text("batchcast: {}", error.what()), cli::exit_usage);
   } catch (const InvalidArgument& error) {
     return fail(error.what(), cli::exit_usage);
+  } catch (const StreamOver& error) {
+    return fail(error.what(), cli::exit_stream_ended);
+  } catch (const Revoked& error) {
+    return fail(error.what(), cli::exit_stream_ended);
   } catch (const Error& error) {
     return fail(error.what(), cli::exit_environment);
   } catch (const std::bad_alloc&) {

@@ -89,15 +89,26 @@ ControlClient::ControlClient(std::string control_path) : path_(std::move(control
 ControlClient::~ControlClient() = default;
 
 std::optional<std::string> ControlClient::ask(std::string_view command, int timeout_ms) {
+  if (!send(command, timeout_ms)) return std::nullopt;
+  return receive(timeout_ms);
+}
+
+bool ControlClient::send(std::string_view command, int timeout_ms) {
   if (!connection_) {
-    if (!is_listened_at(path_)) return std::nullopt;
+    if (!is_listened_at(path_)) return false;
     check_zmq_can_start();
     connection_ = std::make_unique<Connection>(path_);
   }
   zmq::socket_t& socket = connection_->socket();
   socket.set(zmq::sockopt::sndtimeo, timeout_ms);
-  std::optional<std::string> answer;
-  if (socket.send(zmq::buffer(command))) answer = receive(socket, timeout_ms);
+  const bool is_sent = socket.send(zmq::buffer(command)).has_value();
+  if (!is_sent) connection_.reset();
+  return is_sent;
+}
+
+std::optional<std::string> ControlClient::receive(int timeout_ms) {
+  if (!connection_) return std::nullopt;
+  auto answer = batchcast::receive(connection_->socket(), timeout_ms);
   if (!answer) connection_.reset();
   return answer;
 }

@@ -72,6 +72,10 @@ class ControlClient {
   /// Does what `ask_control` does. After a time-out the next call connects again, so that no late
   /// answer is taken for its own.
   [[nodiscard]] std::optional<std::string> ask(std::string_view command, int timeout_ms);
+  /// The two halves of `ask`, so that several servers work at the same time: after a `send` comes a
+  /// `receive`. `send` is false where no server listens.
+  [[nodiscard]] bool send(std::string_view command, int timeout_ms);
+  [[nodiscard]] std::optional<std::string> receive(int timeout_ms);
 
  private:
   class Connection;

@@ -6,6 +6,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/named_thread.hpp>
 #include "core/cpu_time.hpp"
+#include "core/span_buffer.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -64,6 +65,7 @@ struct WorkerPool::Worker {
   std::vector<std::uint64_t> lengths;  ///< of a loan, axis by axis
   std::vector<std::span<const std::uint64_t>> by_axis;
   LoanSize loan_size;
+  const std::shared_ptr<SpanBuffer> spans = std::make_shared<SpanBuffer>();
   const std::uint64_t began_ns = now_ns();
   std::atomic<std::uint64_t> waited_ns{0};
   std::atomic<std::uint64_t> waits_since_ns{began_ns};  ///< 0: it does not
@@ -94,7 +96,9 @@ class WorkerPool::Wait {
   }
   ~Wait() {
     worker_.waits_since_ns.store(0, std::memory_order_relaxed);
-    worker_.waited_ns.fetch_add(now_ns() - began_ns_, std::memory_order_relaxed);
+    const std::uint64_t ended_ns = now_ns();
+    worker_.waited_ns.fetch_add(ended_ns - began_ns_, std::memory_order_relaxed);
+    worker_.spans->note(SpanKind::waiting, began_ns_, ended_ns);
   }
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
@@ -136,6 +140,7 @@ void WorkerPool::resize(unsigned workers) {
 void WorkerPool::add() {
   auto worker = std::make_unique<Worker>();
   worker->samples = maker_.worker();
+  worker->samples->note_in(*worker->spans);
   worker->fields.resize(maker_.schema().size());
   workers_.reserve(workers_.size() + 1);
   const std::lock_guard lock(mutex_);
@@ -144,6 +149,7 @@ void WorkerPool::add() {
   workers_.push_back(std::move(worker));
   ++running_;
   size_.fetch_add(1, std::memory_order_relaxed);
+  producer_.add_spans(workers_.back()->spans);
 }
 
 void WorkerPool::reap() {
@@ -205,7 +211,9 @@ WorkerPool::Why WorkerPool::make_samples(Worker& worker) {
     const std::size_t samples = loan->size();
     if (!fill(worker, *loan)) return Why::over;
     loan->publish();
-    worker.loan_size.took(samples, now_ns() - began_ns);
+    const std::uint64_t ended_ns = now_ns();
+    worker.loan_size.took(samples, ended_ns - began_ns);
+    worker.spans->note(SpanKind::making, began_ns, ended_ns, samples);
   }
   return Why::not_needed;
 }
@@ -300,7 +308,9 @@ WorkerPool::Why WorkerPool::make_samples_apart(Worker& worker) {
 
 bool WorkerPool::make_apart(Worker& worker, const Loan& loan, MadeSample& made) {
   try {
+    const std::uint64_t began_ns = now_ns();
     worker.samples->make_apart(loan.epoch(), loan.index_in_epoch(), made);
+    worker.spans->note(SpanKind::making, began_ns, now_ns(), 1);
     return true;
   } catch (...) {
     fail(std::current_exception());

@@ -197,6 +197,26 @@ std::string set(ProducerCore& core, const json& command) {
   return json{{"ok", true}, {"set", std::move(changed)}}.dump();
 }
 
+bool flag_in(const json& command, const char* key) {
+  const auto found = command.find(key);
+  if (found == command.end()) return false;
+  if (!found->is_boolean()) throw InvalidArgument(text("`{}` must be true or false", key));
+  return found->get<bool>();
+}
+
+std::string trace(ProducerCore& core, const json& command) {
+  constexpr std::size_t session_bytes_max = 64;
+  const std::string session = string_of(command, "session", "");
+  if (session.empty() || session.size() > session_bytes_max) {
+    throw InvalidArgument(text("`session` must have 1 to {} bytes", session_bytes_max));
+  }
+  const bool ends = flag_in(command, "end");
+  const bool begins = flag_in(command, "begin");
+  return core.tracing().page(session, ends     ? Tracing::Ask::end
+                                      : begins ? Tracing::Ask::begin
+                                               : Tracing::Ask::next);
+}
+
 }  // namespace
 
 ProducerCommands::ProducerCommands(ProducerCore& core)
@@ -250,8 +270,9 @@ std::string ProducerCommands::answer(std::string_view words) {
   if (name == "evict") return evict(core_, command);
   if (name == "stop") return stop(core_, command);
   if (name == "set") return set(core_, command);
+  if (name == "trace") return trace(core_, command);
   throw InvalidArgument(
-      text("no command `{}`; there are stats, list, evict, set, stop", printable(name)));
+      text("no command `{}`; there are stats, list, evict, set, trace, stop", printable(name)));
 }
 
 }  // namespace batchcast::inline v0_1::detail

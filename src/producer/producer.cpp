@@ -71,6 +71,8 @@ bool Producer::evict(std::string_view consumer, const std::string& reason) {
 
 ProducerStats Producer::stats() const { return core_->stats(); }
 
+StreamState Producer::state() const { return core_->state(); }
+
 void Producer::report(LogLevel level, std::string_view text) const { core_->say(level, text); }
 
 void Producer::set(const std::vector<std::pair<std::string, std::string>>& values) {
@@ -88,6 +90,10 @@ void Producer::remove_setting(const std::string& name) { core_->settings().remov
 
 void Producer::report_making(std::function<MakingStats()> report) {
   core_->report_making(std::move(report));
+}
+
+void Producer::add_spans(std::shared_ptr<detail::SpanBuffer> spans) {
+  if (!core_->in_forked_child()) core_->tracing().add(std::move(spans));
 }
 
 const std::string& Producer::stream() const noexcept { return core_->options().stream; }

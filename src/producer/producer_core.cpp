@@ -62,6 +62,7 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
           devices),
       life_(life_of(rings_.host().board().head(), directory_.paths().directory, options_, log_)),
       reception_({options_, rings_, rate_, log_, life_ ? &*life_ : nullptr}),
+      tracing_(rings_),
       commands_(*this) {
   add_producer_settings(settings_, rings_, options_);
   constexpr unsigned own_threads = 3;  // bc-door, bc-control, bc-messages
@@ -133,6 +134,11 @@ ProducerStats ProducerCore::stats() const {
   return stats;
 }
 
+StreamState ProducerCore::state() const {
+  check_process();
+  return state_of(rings_, stopped_.load());
+}
+
 void ProducerCore::report_making(std::function<MakingStats()> report) {
   if (in_forked_child()) return;  // the parent may have held the lock as it forked
   const std::lock_guard lock(reporting_);
@@ -166,7 +172,7 @@ bool ProducerCore::finish() {
   constexpr int look_ms = 50;
   if (finish(0)) return true;
   // `wait_for` holds it back.
-  while (rings_.host().writer().status().state == StreamState::starting) {
+  while (rings_.host().writer().state() == StreamState::starting) {
     if (finish(look_ms)) return true;
   }
   return finish(options_.linger_ms);
@@ -211,7 +217,7 @@ void ProducerCore::end() noexcept {
   RingWriter& writer = rings_.host().writer();
   const bool unwinds = std::uncaught_exceptions() > exceptions_;
   try {
-    const StreamState state = writer.status().state;
+    const StreamState state = writer.state();
     const bool made = state == StreamState::draining || state == StreamState::finished;
     if (made || (!has_ended(state) && writer.all_made())) {
       finish_at_end(unwinds);
@@ -228,7 +234,7 @@ void ProducerCore::note_end() {
   ended_ = true;
   const RingWriter& writer = rings_.host().writer();
   const auto refusal = writer.refusal_of_newcomers();
-  if (writer.status().state == StreamState::failed) {
+  if (writer.state() == StreamState::failed) {
     if (refusal) directory_.note_failure(refusal->text);
     return;
   }
@@ -251,7 +257,7 @@ void ProducerCore::finish_at_end(bool unwinds) {
     static_cast<void>(finish(linger_ms < 0 ? linger_ms : linger_ms - silent_ms));
   }
   // `wait_for` held back the first publication to the last.
-  if (!has_ended(rings_.host().writer().status().state)) {
+  if (!has_ended(rings_.host().writer().state())) {
     cut_short(unwinds, "before the consumers that it waited for had come");
   }
 }

@@ -12,6 +12,7 @@
 #include "producer/sample_rate.hpp"
 #include "producer/served_rings.hpp"
 #include "producer/settings.hpp"
+#include "producer/tracing.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <atomic>
@@ -59,11 +60,13 @@ class ProducerCore {
   void end() noexcept;
   [[nodiscard]] bool evict(std::string_view consumer, const std::string& reason);
   [[nodiscard]] ProducerStats stats() const;
+  [[nodiscard]] StreamState state() const;
   /// Says it through the options' log, with the stream's name.
   void say(LogLevel level, std::string_view text) const { log_(level, text); }
   /// What can be changed while it runs. From any thread.
   [[nodiscard]] Settings& settings() noexcept { return settings_; }
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+  [[nodiscard]] Tracing& tracing() noexcept { return tracing_; }
   /// Empty: none reports.
   void report_making(std::function<MakingStats()> report);
   /// The names of an earlier producer's trainers that have not come, and whose places are kept.
@@ -102,6 +105,7 @@ class ProducerCore {
   bool ended_ = false;            ///< in order: no producer goes on with it
   Reception reception_;
   Settings settings_;
+  Tracing tracing_;
   ProducerCommands commands_;
 
   mutable std::mutex reporting_;  ///< held while the report is called

@@ -207,7 +207,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
       how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
       text("`{}` is gone ({})", seat->name,
            how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
-  const StreamState state = parts_.rings.host().writer().status().state;
+  const StreamState state = parts_.rings.host().writer().state();
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
 }
 

@@ -29,7 +29,7 @@ bool drain_mirrored(ServedRing& ring, const Deadline& deadline, const std::atomi
   for (;;) {
     // A failed ring is not waited for: what it has lost cannot be read. Nor is a ring without
     // trainers: none comes to it any more, since the host ring's stream is over or it is closed.
-    const StreamState state = ring.writer().status().state;
+    const StreamState state = ring.writer().state();
     if (state == StreamState::failed) return true;
     if (ring.writer().trainers_here() == 0 && (!has_ended(state) || ring.writer().close())) {
       return true;

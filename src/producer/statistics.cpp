@@ -50,12 +50,28 @@ RingInfo info_of(ServedRing& ring, const WriterStatus& status) {
 }
 
 /// The host ring may have drained while a trainer still reads another ring.
-bool is_read(ServedRing& ring, const WriterStatus& status) {
-  const bool ended = has_ended(status.state) && status.state != StreamState::draining;
+bool is_read(ServedRing& ring, StreamState state) {
+  const bool ended = has_ended(state) && state != StreamState::draining;
   return !ended && ring.writer().trainers_here() != 0;
 }
 
+/// The host's state, where another ring of the stream has not ended.
+StreamState state_while_read(bool stopped) noexcept {
+  return stopped ? StreamState::stopped : StreamState::draining;
+}
+
 }  // namespace
+
+StreamState state_of(const ServedRings& rings, bool stopped) {
+  const StreamState state = rings.host().writer().state();
+  if (state != StreamState::finished) return state;
+  for (ServedRing* const ring : rings.all()) {
+    if (ring != &rings.host() && is_read(*ring, ring->writer().state())) {
+      return state_while_read(stopped);
+    }
+  }
+  return state;
+}
 
 ProducerStats statistics_of(const ServedRings& rings, double samples_per_second, bool stopped) {
   ProducerStats stats;
@@ -77,8 +93,8 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
       stats.consumers_to_come = status.consumers_to_come;
       run_start = status.run_start;
       unread_before_jump = status.unread_before_jump;
-    } else if (stats.state == StreamState::finished && is_read(*ring, status)) {
-      stats.state = stopped ? StreamState::stopped : StreamState::draining;
+    } else if (stats.state == StreamState::finished && is_read(*ring, status.state)) {
+      stats.state = state_while_read(stopped);
     }
     read_to = std::max(read_to, status.read_to);
     stats.delivered += status.delivered;

@@ -11,5 +11,7 @@ namespace batchcast::inline v0_1::detail {
 /// waits for consumers that drain.
 [[nodiscard]] ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
                                           bool stopped);
+/// The state of that.
+[[nodiscard]] StreamState state_of(const ServedRings& rings, bool stopped);
 
 }  // namespace batchcast::inline v0_1::detail

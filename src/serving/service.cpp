@@ -279,7 +279,7 @@ bool Service::ended() const {
 bool Service::ended_in_vain(std::uint64_t& since_ns) const {
   const std::uint64_t now = now_ns();
   if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
-  if (asked_ || was_ended(producer_.stats().state)) since_ns = now;
+  if (asked_ || was_ended(producer_.state())) since_ns = now;
   return false;
 }
 
@@ -294,14 +294,14 @@ bool Service::linger(double linger_s) {
                     is_held_back ? "--wait-for" : "--linger", producer_.stream()));
   }
   for (;;) {
-    const StreamState state = producer_.stats().state;
+    const StreamState state = producer_.state();
     if (was_ended(state) || asked_) return false;
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
     if (!clock.is_over(state)) continue;
     producer_.stop("its producer ended");
-    return producer_.stats().state == StreamState::finished;
+    return producer_.state() == StreamState::finished;
   }
 }
 

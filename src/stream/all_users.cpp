@@ -94,6 +94,15 @@ bool is_of_kind(int directory, const char* name, std::uint32_t uid, mode_t kind)
          (status.st_mode & static_cast<mode_t>(S_IFMT)) == kind;
 }
 
+/// The socket itself, if it is that user's: what is put in its place afterwards is not asked.
+std::shared_ptr<FileDescriptor> socket_at(int directory, const char* name, std::uint32_t uid) {
+  auto socket =
+      std::make_shared<FileDescriptor>(::openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status;
+  if (!*socket || ::fstat(socket->get(), &status) != 0) return nullptr;
+  return S_ISSOCK(status.st_mode) && status.st_uid == uid ? socket : nullptr;
+}
+
 std::optional<ForeignStream> stream_at(const FileDescriptor& base, const Place& place,
                                        const std::string& name, const std::string& owner) {
   auto directory = opened(base.get(), name, place.uid);
@@ -104,11 +113,12 @@ std::optional<ForeignStream> stream_at(const FileDescriptor& base, const Place& 
   stream.listed.uid = place.uid;
   stream.listed.foreign = true;
   const LockState lock = look_at_lock(path_of(*directory) + "/lock");
-  stream.listed.served = lock.held && is_of_kind(directory->get(), "control", place.uid, S_IFSOCK);
   stream.listed.pid = lock.pid;
   stream.owner = owner;
-  stream.control = path_of(*directory) + "/control";
-  stream.held = std::move(directory);
+  auto socket = lock.held ? socket_at(directory->get(), "control", place.uid) : nullptr;
+  stream.listed.served = socket != nullptr;
+  if (socket) stream.control = path_of(*socket);
+  stream.held = std::move(socket);
   return stream;
 }
 

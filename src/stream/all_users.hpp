@@ -14,8 +14,8 @@ namespace batchcast::inline v0_1 {
 struct ForeignStream {
   ListedStream listed;
   std::string owner;  ///< the user's name, or number
-  /// Where its producer listens: a path through a descriptor of the stream's directory, so that
-  /// no link that the user makes later leads elsewhere. Valid as long as `held` lives.
+  /// Where its producer listens: the path of a descriptor of that socket, so that nothing that the
+  /// user puts in its place later is asked. Empty: nowhere. Valid as long as `held` lives.
   std::string control;
   std::shared_ptr<const void> held;
 };

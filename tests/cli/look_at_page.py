@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 """look_at_page.py BATCHCAST WORK [FOLDER]: starts streams, trainers and `batchcast metrics`, and compares what a
-browser shows with what the command says. With FOLDER it leaves pictures there."""
+browser shows with what the command says. With FOLDER it only leaves the pictures of the docs there."""
 import http.client
 import http.server
 import json
@@ -297,18 +297,51 @@ def look_at_thousand(driver, address):
     server.shutdown()
 
 
-def take_pictures(address):
+def slowed(process, seconds):
+    """Lets it run for a part of the time only, as a trainer does that computes."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.02)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.05)
+    process.send_signal(signal.SIGCONT)
+
+
+def take_pictures():
+    """Those of the docs, of streams as users have them."""
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs"))
+    import photograph
+    from PIL import Image
+
+    os.environ["BATCHCAST_DIR"] = os.path.join(work, "scene")
+    images = os.path.join(work, "photographs")
+    photograph.write_dataset(images)
+    run("serve", f"imagefolder:{images}", "--recipe", "imagenet-train", "--stream", "imagenet", "--memory", "256MiB")
+    run("serve", "synthetic:1x28x28", "--dtype", "u8", "--stream", "mnist", "--memory", "4MiB", "--workers", "1")
+    for stream in ("imagenet", "mnist"):
+        until(f"{stream} is served",
+              lambda: subprocess.run([batchcast, "ls", stream], capture_output=True).returncode == 0)
+    for name in ("lr-0.1", "lr-0.3", "lr-1.0"):
+        run("consume", "imagenet", "--name", name, "--batch-size", "64")
+    run("consume", "mnist", "--name", "probe", "--batch-size", "128")
+    slow = run("consume", "mnist", "--name", "baseline", "--batch-size", "128")
+    _, address = exporter("--interval", "0.5")
+    slowed(slow, 60)
+    threading.Thread(target=slowed, args=(slow, 90), daemon=True).start()
     os.makedirs(folder, exist_ok=True)
-    for name, width, height, dark in [("page", 1180, 900, False), ("page_dark", 1180, 900, True),
-                                      ("page_phone", 390, 844, False)]:
+    for name, width, height, dark in [("page", 1100, 780, False), ("page_dark", 1100, 780, True),
+                                      ("page_phone", 390, 700, False)]:
         driver = browser(width, height, dark)
         driver.get(address)
-        until("the page is drawn", lambda: looks(driver) > 8)
+        until("the page is drawn", lambda: looks(driver) > 4)
         if width > 600:
-            driver.find_element(By.TAG_NAME, "summary").click()
-            width_of = "return document.querySelector('details img').naturalWidth"
+            card(driver, "imagenet").find_element(By.TAG_NAME, "summary").click()
+            width_of = "return document.querySelector('details[open] img').naturalWidth"
             until("pictures", lambda: driver.execute_script(width_of) > 100)
-        driver.save_screenshot(os.path.join(folder, name + ".png"))
+        place = os.path.join(folder, name + ".png")
+        driver.save_screenshot(place)
+        Image.open(place).convert("RGB").quantize(255, dither=Image.Dither.NONE).save(place, optimize=True)
         driver.quit()
 
 
@@ -332,8 +365,6 @@ def all_of_it():
     look_at_names_for_all(driver)
     no_errors(driver, "streams")
     look_at_thousand(driver, address)
-    if folder:
-        take_pictures(address)
     look_without_token(driver, address)
     driver.get("about:blank")
     driver.get(address)
@@ -345,7 +376,7 @@ def all_of_it():
 
 
 try:
-    all_of_it()
+    take_pictures() if folder else all_of_it()
 finally:
     for one in processes:
         if one.poll() is None:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh page.sh BATCHCAST [FOLDER]    the page of `batchcast metrics` in a Chromium without a screen. With FOLDER it leaves
-# the pictures of the docs there: sh tests/cli/page.sh build/release/batchcast docs/operate
+# sh page.sh BATCHCAST [FOLDER]    the page of `batchcast metrics` in a Chromium without a screen. With FOLDER it
+# tests nothing, and leaves the pictures of the docs there: sh tests/cli/page.sh build/release/batchcast docs/operate
 set -u
 batchcast=$1
 

@@ -103,4 +103,13 @@ until_true is_stopped $producer
 expect 0 'is stopped' stop held
 wait $producer
 
+echo "-- a trainer that waits for others to come"
+serve synthetic:8 --stream awaited --samples 1000 --memory 1MiB --wait-for 3
+until_true lists '"stream":"awaited"' || fail "no stream: $(cat "$work/serve.err")"
+timeout 60 "$batchcast" consume awaited --verbose >/dev/null 2>"$work/held" &
+soon 'has waited 2 s .* waits until 2 more trainers come \(wait_for\)' "$work/held"
+expect 0 'waits for 2 more consumers' ls
+expect 0 'is stopped' stop awaited
+wait
+
 finish

@@ -548,6 +548,28 @@ TEST_CASE("a trainer that waits says for whom", "[kept][wait]") {
   }
 }
 
+TEST_CASE("a trainer that waits for others to come says how many are missing", "[kept][wait]") {
+  const OwnDirectory directory;
+  ProducerOptions waiting = producer_options("mixed", 100'000);
+  waiting.wait_for = 3;
+  Server server(std::move(waiting), {});  // the ring becomes full meanwhile
+  Consumer second(quiet());
+  std::string said;
+  ConsumerOptions options = quiet();
+  options.log = [&](LogLevel, std::string_view text) {
+    if (text.find("has waited") != text.npos) said = text;
+  };
+  Consumer consumer(options);
+  for (int i = 0; i < 60 && said.empty(); ++i) {
+    CHECK(consumer.try_next(1'000).outcome == Outcome::timed_out);
+  }
+  INFO(said);
+  CHECK(said.ends_with("waits until 1 more trainer comes (wait_for)."));
+  const Consumer third(quiet());
+  CHECK(consumer.next());
+  server.producer().stop("the test is over");
+}
+
 TEST_CASE("a large batch becomes the trainer's own in little time", "[kept][short]") {
   const OwnDirectory directory;
   ProducerOptions options = producer_options("mixed", 100, 320 << 20);

@@ -210,6 +210,20 @@ input()
     other.tell()
 
 
+def test_one_that_waits_for_others_to_come_says_how_many_are_missing(serve):
+    serve("synthetic:1x64x64", samples=4096, memory="4MiB", wait_for=3)
+    lines: list[str] = []
+    with bc.Consumer("s", 32, log=lambda level, text: lines.append(text)) as consumer:
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not any("has waited" in line for line in lines):
+            try:
+                consumer.next(timeout=3)
+            except bc.Timeout:
+                pass
+    (line,) = [line for line in lines if "has waited" in line]
+    assert line.endswith("waits until 2 more trainers come (wait_for).")
+
+
 def test_two_of_one_process_that_hold_each_other_up_are_called_so(serve):
     serve("synthetic:1x64x64", samples=4096, memory="4MiB")
     lines: list[str] = []

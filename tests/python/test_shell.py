@@ -569,7 +569,7 @@ def test_which_python_it_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("BATCHCAST_PYTHON", str(own))
     ended = command(*words)
     assert f"{own} (by $BATCHCAST_PYTHON) has no module batchcast. Install it" in ended.stderr
-    assert ended.returncode == 2
+    assert ended.returncode == 3
     alone = Path(bc.__file__).parent.parent  # -S: without the packages that are installed
     own.write_text(f'#!/bin/sh\nPYTHONPATH={alone} exec {sys.executable} -S "$@"\n')
     ended = command(*words)

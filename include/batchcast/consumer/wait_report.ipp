@@ -83,6 +83,12 @@ BATCHCAST_INLINE std::string WaitReport::what_samples_wait_for() const {
   if (ordered::load_published(board.progress()) > reader_.position() && options_.group.world != 0) {
     return text("the other ranks of group `{}` have not come as far.", options_.group.name);
   }
+  // The ring may be full meanwhile, which is not what it waits for.
+  const std::uint32_t to_come = ordered::get(board.progress().consumers_to_come);
+  if (to_come != 0) {
+    return text("{}waits until {} more {} (wait_for).", producer, to_come,
+                to_come == 1 ? "trainer comes" : "trainers come");
+  }
   if (holder_ != 0) return text("{}waits for {}", producer, holder_text(holder_));
   if (ordered::load_state(board.progress()) == StreamState::starting) {
     return text("{}has not begun the stream.", producer);

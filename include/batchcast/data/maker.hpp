@@ -21,6 +21,9 @@
 #include <vector>
 
 namespace batchcast::inline v0_1 {
+namespace detail {
+class SpanBuffer;
+}
 
 /// Where one field of consecutive samples goes. Of a field on an axis, `data` is the first row of
 /// the first sample, and the stride is that of rows. Samples follow each other without a gap.
@@ -130,6 +133,8 @@ class SampleWorker {
   virtual void make_apart(std::uint64_t epoch, std::uint64_t index_in_epoch, MadeSample& made);
   /// Times since this worker began. From any thread.
   [[nodiscard]] virtual MakerTimes times() const noexcept = 0;
+  /// From then on notes there what it does for a single sample. It need not.
+  virtual void note_in([[maybe_unused]] detail::SpanBuffer& spans) {}
 };
 
 /// A pure stream: sample(epoch, index in it) is the same bytes in every thread, process and run.

@@ -87,6 +87,7 @@ struct BoardProgress {
   alignas(cache_line_bytes) Shared32 state;        ///< StreamState
   Shared32 outcome;                                ///< StreamState that draining will end in
   Shared64 end_position;                           ///< of the stream, once draining
+  Shared32 consumers_to_come;                      ///< that the first publication waits for
   alignas(cache_line_bytes) Shared64 space_waits;  ///< counters of the producer
   Shared64 space_wait_ns;
   Shared64 late_wakeups;
@@ -99,6 +100,7 @@ static_assert(offsetof(BoardProgress, claimed) == 64 &&
               offsetof(BoardProgress, epochs_announced) == 128 &&
               offsetof(BoardProgress, sleeping_on) == 192 &&
               offsetof(BoardProgress, state) == 256 &&
+              offsetof(BoardProgress, consumers_to_come) == 272 &&
               offsetof(BoardProgress, space_waits) == 320 &&
               offsetof(BoardProgress, state_text) == 352 &&
               offsetof(BoardProgress, rows_sleeping_on) == 208 &&

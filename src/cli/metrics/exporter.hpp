@@ -54,6 +54,7 @@ class Exporter {
   // Made when one asks, until the next look.
   std::shared_ptr<const std::string> metrics_text_;
   std::shared_ptr<const std::string> page_text_;
+  double texts_cpu_s_ = 0;  ///< that these took since the last look began to rest
   std::thread thread_;
 };
 

@@ -101,11 +101,10 @@ void check_has_package(const Python& python, const std::string& source) {
                     source, python.file, python.chosen_by, python.file));
   }
   if (result != absent) {
-    throw InvalidArgument(
-        fmt::format("batchcast: `{}` (by {}) cannot run Python: it ended with {}.", python.file,
-                    python.chosen_by, result));
+    throw Error(fmt::format("batchcast: `{}` (by {}) cannot run Python: it ended with {}.",
+                            python.file, python.chosen_by, result));
   }
-  throw InvalidArgument(
+  throw Error(
       fmt::format("batchcast: `{}` is read by Python, and {} (by {}) has no module batchcast. "
                   "Install it there: `{} -m pip install CHECKOUT`, with a checkout or wheel of "
                   "batchcast; or name another Python with $BATCHCAST_PYTHON.",

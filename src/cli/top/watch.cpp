@@ -18,7 +18,8 @@
 namespace batchcast::cli {
 namespace {
 
-constexpr int answer_timeout_ms = 1'000;
+constexpr int answer_timeout_ms = 1'000;  // of all streams together
+constexpr int send_timeout_ms = 50;       // into a queue, which takes it at once
 constexpr std::size_t history_max = 120;
 
 std::string time_of_day() {
@@ -30,9 +31,10 @@ std::string time_of_day() {
   return shown.data();
 }
 
-const char* silent_state(const ListedStream& listed) noexcept {
+/// Of a stream without an answer.
+const char* silent_state(const ListedStream& listed, bool is_asked) noexcept {
   if (!listed.served) return "dead";
-  return listed.foreign ? "foreign" : "silent";
+  return listed.foreign && !is_asked ? "foreign" : "silent";
 }
 
 }  // namespace
@@ -58,28 +60,38 @@ std::vector<Watch::Found> Watch::find() const {
   return found;
 }
 
-observe::SeenStream Watch::seen_of(const Found& found, double idle) {
+/// All producers work on their answers at the same time, so that one that hangs holds up a look,
+/// and not the others' answers.
+void Watch::ask(const Found& found) {
+  Kept& kept = kept_[found.listed.paths.directory];
+  kept.seen = looks_;
+  kept.is_asked = false;
+  if (!found.listed.served || (found.listed.foreign && found.owner.empty())) return;
+  if (!kept.producer) {
+    kept.producer = std::make_unique<ControlClient>(found.control);
+    kept.control = found.control;
+    kept.held = found.held;
+  }
+  try {
+    kept.is_asked = ask_for_statistics(*kept.producer, send_timeout_ms);
+  } catch (const Error&) {  // another user's socket there may be none of ours
+  }
+}
+
+observe::SeenStream Watch::seen_of(const Found& found, const detail::Deadline& deadline,
+                                   double idle) {
   const ListedStream& listed = found.listed;
   observe::SeenStream seen;
   seen.name = listed.name;
   seen.directory = listed.paths.directory;
   seen.owner = found.owner;
-  seen.state = silent_state(listed);
+  seen.state = silent_state(listed, !listed.foreign || !found.owner.empty());
   seen.pid = static_cast<std::uint64_t>(std::max(listed.pid, 0));
   Kept& kept = kept_[listed.paths.directory];
-  kept.seen = looks_;
   std::optional<nlohmann::json> answer;
-  if (listed.served && (!listed.foreign || !found.owner.empty())) {
-    if (!kept.producer) {
-      kept.producer = std::make_unique<ControlClient>(found.control);
-      kept.control = found.control;
-      kept.held = found.held;
-    }
-    try {
-      answer = ask_statistics(*kept.producer, answer_timeout_ms);
-    } catch (const Error&) {
-      kept.producer.reset();  // another user's socket there may be none of ours
-    }
+  try {
+    if (kept.is_asked) answer = take_statistics(*kept.producer, deadline);
+  } catch (const Error&) {  // as where it is asked
   }
   if (!answer) {
     kept.producer.reset();
@@ -115,7 +127,10 @@ observe::Overview Watch::look() {
   overview.idle_processors = idle;
   overview.processors = ticks.processors;
   answers_ = nlohmann::json::array();
-  for (const Found& found : find()) overview.streams.push_back(seen_of(found, idle));
+  const std::vector<Found> all = find();
+  const detail::Deadline deadline(answer_timeout_ms);
+  for (const Found& found : all) ask(found);
+  for (const Found& found : all) overview.streams.push_back(seen_of(found, deadline, idle));
   std::erase_if(kept_, [this](const auto& one) { return one.second.seen != looks_; });
   if (options_.stream && overview.streams.empty()) {
     throw StreamNotFound(

@@ -6,6 +6,8 @@
 #include "observe/overview.hpp"
 #include "observe/processors.hpp"
 
+#include <batchcast/core/deadline.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -27,7 +29,7 @@ class Watch {
  public:
   explicit Watch(WatchOptions options) : options_(std::move(options)) {}
 
-  /// One look. A stream whose producer does not answer within a second is shown as silent. Throws
+  /// One look. Streams whose producers do not answer within a second are shown as silent. Throws
   /// StreamNotFound where the one stream that was asked for is not there.
   [[nodiscard]] observe::Overview look();
   /// The answers of the last look, as they came: one for each stream, with `stream` and `state`.
@@ -43,11 +45,14 @@ class Watch {
     observe::Stream last;
     std::vector<double> history;
     std::uint64_t seen = 0;  ///< the number of the look that met it
+    bool is_asked = false;   ///< in this look
   };
   struct Found;
 
   [[nodiscard]] std::vector<Found> find() const;
-  [[nodiscard]] observe::SeenStream seen_of(const Found& found, double idle);
+  void ask(const Found& found);
+  [[nodiscard]] observe::SeenStream seen_of(const Found& found, const detail::Deadline& deadline,
+                                            double idle);
 
   const WatchOptions options_;
   std::map<std::string, Kept> kept_;  ///< by directory

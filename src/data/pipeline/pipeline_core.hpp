@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include "core/span_buffer.hpp"
 #include "data/cache/sample_cache.hpp"
 #include "data/pipeline/bad_samples.hpp"
 #include "data/pipeline/read_ahead.hpp"
@@ -83,6 +84,7 @@ class PipelineWorker final : public SampleWorker {
   void make(const SampleSlots& slots) override;
   void make_apart(std::uint64_t epoch, std::uint64_t index_in_epoch, MadeSample& made) override;
   [[nodiscard]] MakerTimes times() const noexcept override;
+  void note_in(SpanBuffer& spans) override { spans_ = &spans; }
 
   /// Makes one sample and notes the draws; `notes` has lists for each field, one for each view.
   void make_noted(const SampleSlots& slots, NoteLists& notes);
@@ -101,7 +103,9 @@ class PipelineWorker final : public SampleWorker {
     std::size_t slot = 0;
     MadeSample* apart = nullptr;
   };
+  /// Makes the sample, and notes how long that took.
   std::uint64_t make_one(const Place& place, const Goal& goal);
+  std::uint64_t make_or_replace(const Place& place, const Goal& goal);
   void make_whole(const Place& place, const Goal& goal, bool in_order);
   void attempt(const Place& place, const Goal& goal);
   void run(const Place& place, const Goal& goal, std::uint64_t* decode_ns);
@@ -142,6 +146,7 @@ class PipelineWorker final : public SampleWorker {
   std::uint64_t samples_ = 0;             ///< that were made, to measure some of them
   std::uint64_t attempts_ = 0;            ///< the same, to split some
   NoteLists* notes_ = nullptr;
+  SpanBuffer* spans_ = nullptr;  ///< null: it is not traced
   std::atomic<std::uint64_t> read_ns_{0};
   std::atomic<std::uint64_t> make_ns_{0};
   std::atomic<std::uint64_t> split_make_ns_{0};

@@ -118,10 +118,18 @@ void PipelineWorker::make_noted(std::uint64_t epoch, std::uint64_t index_in_epoc
   notes_ = nullptr;
 }
 
+std::uint64_t PipelineWorker::make_one(const Place& place, const Goal& goal) {
+  if (spans_ == nullptr || !spans_->is_on()) return make_or_replace(place, goal);
+  const std::uint64_t began_ns = now_ns();
+  const std::uint64_t id = make_or_replace(place, goal);
+  spans_->note(SpanKind::sample, began_ns, now_ns(), id);
+  return id;
+}
+
 // Makes the sample, or the first one after it in the dataset that can be made. Whether one can be
 // made depends on its draws: a crop may lie above the damage in a file. So a sample that was bad in
 // one epoch is tried again in the next, and a restart there makes the same samples.
-std::uint64_t PipelineWorker::make_one(const Place& place, const Goal& goal) {
+std::uint64_t PipelineWorker::make_or_replace(const Place& place, const Goal& goal) {
   const Source& source = *pipeline_.options.source;
   const std::uint64_t samples = source.size();
   std::string last;
@@ -220,7 +228,9 @@ void PipelineWorker::read(const Place& place, bool in_order) {
       pipeline_.options.source->read(place.sample_id, parts_);
     }
   });
-  read_ns_.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
+  const std::uint64_t ended_ns = now_ns();
+  read_ns_.fetch_add(ended_ns - began_ns, std::memory_order_relaxed);
+  if (spans_ != nullptr) spans_->note(SpanKind::reading, began_ns, ended_ns, place.sample_id);
 }
 
 // The first sample of 64 is split, so that a short stream has an estimate too.

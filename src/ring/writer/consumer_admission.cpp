@@ -39,6 +39,7 @@ std::variant<Admitted, NotAdmitted> ConsumerAdmission::admit(const AdmitRequest&
   const ConsumerRecord& consumer = state_.consumers.add(request, std::get<std::uint32_t>(entry),
                                                         begins_paused, begins, std::move(desk));
   if (consumer.is_trainer()) state_.attendance.trainer_came();
+  state_.show_to_come();
   Admitted admitted;
   admitted.index = consumer.index;
   admitted.consumer_id = consumer.consumer_id;
@@ -131,6 +132,7 @@ void ConsumerAdmission::remove_at(std::size_t at) noexcept {
         state_.consumers.read_to(consumer));
   }
   state_.consumers.remove(at);
+  state_.show_to_come();
   state_.gate.forget_consumers();
   state_.wake.wake();
 }

@@ -46,7 +46,10 @@ Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& tic
     int wait_ms = limits::sleep_ms_max;
     if (timeout_ms >= 0) {
       const auto spent_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
-      if (spent_ms >= timeout_ms) return Claim::timed_out;
+      if (spent_ms >= timeout_ms) {
+        ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
+        return Claim::timed_out;
+      }
       wait_ms = static_cast<int>(std::min<std::int64_t>(wait_ms, timeout_ms - spent_ms));
     }
     wait_for_space(lock, wait_ms);

@@ -20,7 +20,9 @@ RingWriter::RingWriter(Board board, Options options)
       publisher_(state_),
       admission_(state_, publisher_),
       claimer_(state_, admission_, publisher_),
-      row_claimer_(state_, admission_, publisher_, claimer_) {}
+      row_claimer_(state_, admission_, publisher_, claimer_) {
+  state_.show_to_come();
+}
 
 Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
   return claimer_.claim(samples_max, timeout_ms, ticket);
@@ -202,6 +204,7 @@ void RingWriter::go_on_at(std::optional<std::uint64_t> position,
   state_.awaits_members = false;
   if (position) {
     state_.attendance.forgo_wait();
+    state_.show_to_come();
     const std::uint64_t to = std::min(*position, state_.ledger.stream_end());
     if (to != state_.tickets.next()) publisher_.jump(to);
     if (before) state_.ledger.jumped(to, *before);
@@ -215,6 +218,7 @@ void RingWriter::forgo_wait() {
   PendingWakes wakes;
   Lock lock(state_.mutex);
   state_.attendance.forgo_wait();
+  state_.show_to_come();
   publisher_.advance(wakes);
   state_.wake.wake();
 }
@@ -244,6 +248,7 @@ bool RingWriter::set_trainers_elsewhere(std::uint32_t trainers, std::uint32_t jo
   PendingWakes wakes;
   Lock lock(state_.mutex);
   state_.attendance.set_trainers_elsewhere(trainers, jobs);
+  state_.show_to_come();
   const auto refusal = state_.outcome.refusal();
   publisher_.advance(wakes);  // the stream may have waited for these
   state_.wake.wake();
@@ -345,6 +350,11 @@ void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
   PendingWakes wakes;
   Lock lock(state_.mutex);
   publisher_.restart_at(position, epoch, epoch_start, wakes);
+}
+
+StreamState RingWriter::state() const {
+  Lock lock(state_.mutex);
+  return state_.outcome.state();
 }
 
 WriterStatus RingWriter::status() const {

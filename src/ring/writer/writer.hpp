@@ -194,6 +194,8 @@ class RingWriter {
   // ---- what is told
 
   [[nodiscard]] WriterStatus status() const;
+  /// The state of that.
+  [[nodiscard]] StreamState state() const;
   /// How many samples were published, without those that were jumped over.
   [[nodiscard]] std::uint64_t samples_published() const;
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {

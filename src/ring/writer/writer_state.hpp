@@ -40,6 +40,11 @@ struct WriterState {
     if (options.log) options.log(level, text);
   }
 
+  /// Says on the board how many trainers the first publication waits for.
+  void show_to_come() noexcept {
+    ordered::set(board.progress().consumers_to_come, attendance.to_come());
+  }
+
   mutable std::mutex mutex;  ///< the admission lock
   Board board;
   WriterOptions options;
