@@ -83,11 +83,8 @@ def test_start_says_tokenizer_template_and_corpus(folder: Path, tmp_path: Path) 
     (tmp_path / "t.jinja").write_text(text_data.PLAIN_TEMPLATE)
     with pytest.raises(bc.InvalidArgument, match="no `{% generation %}`"):
         bc.Consumer("texts-start-bad", batch_size=4, start=start)
-    alone = bc.Start(
-        f"jsonl:{folder}/chat.jsonl", command=support.COMMAND, corpus=tmp_path / "kept"
-    )
-    with pytest.raises(bc.errors.Error, match="corpus.*tokenizer"):
-        bc.Consumer("texts-start-bad", batch_size=4, start=alone)
+    with pytest.raises(bc.InvalidArgument, match="corpus: it needs `tokenizer`"):
+        bc.Start(f"jsonl:{folder}/chat.jsonl", corpus=tmp_path / "kept")
 
 
 def test_what_is_wrong_reaches_the_trainer(folder: Path, tmp_path: Path) -> None:
