@@ -30,8 +30,8 @@ while [ $# -gt 0 ]; do
     --package) package=$2; shift 2 ;;
     --build-dir) BATCHCAST_BUILD_DIR=$2; export BATCHCAST_BUILD_DIR; shift 2 ;;
     *)
-      echo "usage: sh benchmarks/language.sh [--rounds N] [--quick] [--fine-tunings MB] [--batches N] [--python PYTHON] [--package DIR]" \
-        "[--batchcast PATH] [--build-dir DIR]" >&2
+      echo "usage: sh benchmarks/language.sh [--rounds N] [--quick] [--fine-tunings MB] [--batches N]" \
+        "[--python PYTHON] [--package DIR] [--batchcast PATH] [--build-dir DIR]" >&2
       exit 2
       ;;
   esac

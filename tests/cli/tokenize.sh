@@ -28,7 +28,8 @@ text_data.save_tokenizer(work / "tok")
 text_data.save_tokenizer(work / "plain", template=text_data.PLAIN_TEMPLATE)
 rows = [text_data.chat(seed, letters=5 + seed * 7 % 40) for seed in range(60)]
 text_data.write_rows(work / "chat.jsonl", rows)
-text_data.write_rows(work / "long.jsonl", [text_data.chat(seed, letters=40 + 33 * (seed % 9)) for seed in range(40)] * 40)
+rows = [text_data.chat(seed, letters=40 + 33 * (seed % 9)) for seed in range(40)]
+text_data.write_rows(work / "long.jsonl", rows * 40)
 PY
 chat="jsonl:$work/chat.jsonl"
 tok="$work/tok"

@@ -3,12 +3,12 @@
 #include "data/cache/cached_source.hpp"
 #include "data/image/compile_field.hpp"
 #include "data/pipeline/pipeline_core.hpp"
-#include "data/token_account_json.hpp"
 #include "data/reason.hpp"
 #include "data/recipe_needed.hpp"
 #include "data/refuse_at.hpp"
 #include "data/source/json_parts.hpp"
 #include "data/source/token_limit.hpp"
+#include "data/token_account_json.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
