@@ -263,7 +263,8 @@ BATCHCAST_INLINE void RowReading::count_window(const Run& run) noexcept {
   const std::uint64_t end = after.row == 0 ? table.at(after.position - 1).end()
                                            : table.at(after.position).first + after.row;
   const std::uint64_t rows = run.rows_in_all();
-  const std::uint64_t all = run.lap_rows == 0 ? rows * options_.shares : run.lap_rows;
+  std::uint64_t all = rows * options_.shares;
+  if (run.lap_rows != 0) all = std::min(all, run.lap_rows);  // some more may be shown behind it
   receipt_.pass_rows(window_cut_.first_row(), end, {rows, run.padding, 0, 0},
                      all - rows + run.padding);
 }
