@@ -143,8 +143,8 @@ batchcast_room(data/source
           image_folder/image_folder_source.cpp image_folder/remarks.cpp json_parts.cpp
           known_format.cpp mapped_file.cpp megatron/megatron_index.cpp
           megatron/megatron_manifest.cpp megatron/megatron_source.cpp npy/npy_header.cpp
-          npy/npy_source.cpp record_source.cpp row_offsets.cpp source_options.cpp
-          tokens/token_file.cpp tokens/tokens_source.cpp)
+          npy/npy_source.cpp record_source.cpp row_offsets.cpp sample_cuts.cpp
+          source_options.cpp token_limit.cpp tokens/token_file.cpp tokens/tokens_source.cpp)
 
 # Shards: tar archives of samples, packed or not.
 batchcast_room(data/webdataset

@@ -40,6 +40,9 @@ struct ConsumerStats {
   std::uint64_t oversized = 0;  ///< samples with more rows than the budget
   /// With a window: rows that are in no run. An epoch's last ones may have been a run's extra rows.
   std::uint64_t dropped_rows = 0;
+  /// At `lockstep` pace, on the axis of budget or window, else on the stream's first. Of a whole
+  /// epoch these are all of its rows, or it is a ReceiptMismatch.
+  RowCounts rows = {};
 };
 
 /// One trainer's part in a stream. Every call may throw StreamFinished, Stopped, StreamFailed,

@@ -52,6 +52,8 @@ struct StartOptions {
   /// - the one installed with the CMake package that the program was built with;
   /// - the one on the PATH.
   std::string command = {};
+  /// Of texts, which become tokens first (docs/text.md). Empty: not given.
+  std::string tokenizer = {}, chat_template = {}, corpus = {};
 };
 
 }  // namespace batchcast::inline v0_1

@@ -27,6 +27,16 @@ const Table<StartOptions>& start_options() {
         "arguments", &Start::arguments,
         "Further words of `batchcast serve`; those that say what samples are count with them.");
     made.path("command", &Start::command, "The file to run, instead of the package's own.");
+    made.heading("Texts, which become tokens first: they say which samples there are");
+    made.path("tokenizer", &Start::tokenizer,
+              "A folder with tokenizer.json, or a tokenizer's name on the Hub.");
+    made.path("chat_template", &Start::chat_template,
+              "A file with the template of chats, instead of the tokenizer's; trl: TRL's for "
+              "training.")
+        .with("tokenizer");
+    made.path("corpus", &Start::corpus,
+              "The folder that keeps what was tokenised; by default below $XDG_CACHE_HOME.")
+        .with("tokenizer");
     return made;
   }();
   return table;

@@ -73,6 +73,7 @@ std::unique_ptr<SampleMaker> make_synthetic(const DatasetOptions& options) {
   refuse_given(options.bad_list.has_value(), "--bad-list", why);
   refuse_given(options.finish_on_gpu, "--finish-on-gpu", why);
   refuse_given(options.cache.has_value(), "--cache", why);
+  refuse_given(options.max_tokens.has_value(), "--max-tokens", why);
   SyntheticRecipe recipe = SyntheticRecipe::parse(options.source);
   if (options.dtype) recipe.dtype = *parse_dtype(*options.dtype);
   if (options.order) recipe.order = *parse_order_mode(*options.order);
@@ -96,6 +97,18 @@ void set_order(const DatasetOptions& options, Recipe& recipe) {
   recipe.packed.axis = options.pack.axis;
   recipe.packed.budget = options.pack.rows;
   if (options.among) recipe.packed.among = *options.among;
+}
+
+void set_token_limit(const DatasetOptions& options, Recipe& recipe) {
+  refuse_given(options.max_tokens && options.recipe, "--max-tokens",
+               "is for sources without --recipe. The recipe says it: max_tokens = N, before its "
+               "tables.");
+  if (!options.max_tokens) return;
+  recipe.max_tokens = *options.max_tokens;
+  if (!options.overlong) return;
+  const auto* const name =
+      std::find(overlong_names.begin(), overlong_names.end(), *options.overlong);
+  recipe.overlong = static_cast<Overlong>(name - overlong_names.begin());
 }
 
 /// Writes bad samples into the list, if there is one, and into the log. The pipeline makes one call
@@ -152,6 +165,7 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
   if (options.shard) pipeline.shard = parse_shard(*options.shard);
   if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
   if (options.order) set_order(options, pipeline.recipe);
+  set_token_limit(options, pipeline.recipe);
   pipeline.source = opened ? std::move(opened) : open_source(options.source);
   for (const std::string& remark : pipeline.source->remarks()) {
     say(fmt::format("{}: {}\n", printable(options.source), printable(remark)));
@@ -243,7 +257,7 @@ bool says_what_to_make(const DatasetOptions& options) noexcept {
   return options.recipe || options.seed.value_or(0) != 0 || options.shard ||
          options.on_bad_sample || options.bad_samples_max || options.bad_list || options.dtype ||
          options.samples || options.order || options.pack.is_set() || options.among ||
-         options.tokenizer;
+         options.max_tokens || options.tokenizer;
 }
 
 Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
@@ -255,8 +269,8 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
   PipelineOptions made = pipeline_options(options, log, std::move(opened));
   const bool is_packed = made.recipe.order == OrderMode::packed;
   const PackedOptions packed = made.recipe.packed;
-  const Order shuffle(
-      {.samples_per_epoch = made.source->size(), .seed = made.seed, .shard = made.shard});
+  const std::uint64_t seed = made.seed;
+  const Shard shard = made.shard;
   if (options.finish_on_gpu) {
     FinishOnGpu divided = finish_on_gpu(std::move(made));
     say_what_is_finished(divided);
@@ -266,7 +280,12 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
   auto pipeline = std::make_unique<Pipeline>(std::move(made));
   pipeline_ = pipeline.get();
   maker_ = std::move(pipeline);
-  if (is_packed) fill_ = fill_of(*pipeline_, packed, shuffle);
+  if (is_packed) {
+    // As many as the recipe makes of the source's.
+    const std::uint64_t samples = pipeline_->source().size();
+    const Order shuffle({.samples_per_epoch = samples, .seed = seed, .shard = shard});
+    fill_ = fill_of(*pipeline_, packed, shuffle);
+  }
   if (fill_) say_if_useless(*fill_);
 }
 

@@ -39,6 +39,8 @@ struct DatasetOptions {
   std::optional<std::string> order;
   Budget pack = {};  ///< of the order `packed`, as the next one
   std::optional<std::uint64_t> among;
+  std::optional<std::uint64_t> max_tokens;
+  std::optional<std::string> overlong;
   std::optional<std::uint64_t> epochs;  ///< of the stream, which a synthetic recipe names
 };
 
@@ -78,6 +80,13 @@ class Dataset {
   [[nodiscard]] const Pipeline* pipeline() const noexcept { return pipeline_; }
   /// Nothing in another order, and where there are too few samples for a batch.
   [[nodiscard]] const std::optional<PackedFill>& packed_fill() const noexcept { return fill_; }
+  /// See Pipeline.
+  [[nodiscard]] std::optional<TokenAccount> token_account() const {
+    return pipeline_ == nullptr ? std::nullopt : pipeline_->token_account();
+  }
+  [[nodiscard]] MadeTokens made_tokens() const noexcept {
+    return pipeline_ == nullptr ? MadeTokens() : pipeline_->made_tokens();
+  }
   [[nodiscard]] std::uint64_t bad_samples() const noexcept {
     return pipeline_ == nullptr ? 0 : pipeline_->bad_samples();
   }

@@ -97,6 +97,22 @@ void add_texts(Table<DatasetOptions>& table) {
       .with("tokenizer");
 }
 
+void add_token_limit(Table<DatasetOptions>& table) {
+  table.heading("Texts");
+  table
+      .add("max_tokens", &DatasetOptions::max_tokens,
+           "Tokens that a sample has at most, of any source without `recipe`, which says it else. "
+           "The source has to know all lengths.")
+      .from(1, max_tokens_max);
+  table
+      .add("overlong", &DatasetOptions::overlong,
+           "What becomes of samples beyond `max_tokens`: `error`, the default: the stream does not "
+           "begin; `truncate`: they have their first tokens; `drop`; `split`: into samples of that "
+           "many tokens.")
+      .one_of(strings(overlong_names))
+      .with("max_tokens");
+}
+
 void add_synthetic(Table<DatasetOptions>& table) {
   table.heading("Synthetic samples");
   table.add("dtype", &DatasetOptions::dtype, "Type of the image's elements; f32 by default.")
@@ -268,6 +284,7 @@ const Table<DatasetOptions>& dataset_options() {
     add_samples(made);
     add_bad_samples(made);
     add_texts(made);
+    add_token_limit(made);
     add_synthetic(made);
     return made;
   }();
@@ -276,8 +293,8 @@ const Table<DatasetOptions>& dataset_options() {
 
 const Options& inspection_options() {
   static const Options some =
-      chosen(dataset_options().options(),
-             {"recipe", "seed", "shard", "dtype", "samples", "order", "pack", "among"});
+      chosen(dataset_options().options(), {"recipe", "seed", "shard", "max_tokens", "overlong",
+                                           "dtype", "samples", "order", "pack", "among"});
   return some;
 }
 

@@ -60,6 +60,14 @@ Recipe recipe_of_words(const StartOptions& options) {
   if (const auto among = value_of(options.arguments, "--among")) {
     recipe.packed.among = number_of(*among, "--among");
   }
+  if (const auto tokens = value_of(options.arguments, "--max-tokens")) {
+    recipe.max_tokens = number_of(*tokens, "--max-tokens");
+    const std::string overlong = value_of(options.arguments, "--overlong").value_or("error");
+    const auto* const name = std::find(overlong_names.begin(), overlong_names.end(), overlong);
+    if (name != overlong_names.end()) {
+      recipe.overlong = static_cast<Overlong>(name - overlong_names.begin());
+    }
+  }
   return recipe;
 }
 
@@ -195,7 +203,14 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   if (is_read_by_python(options.source)) {
     // This process does not know which Python it is, or what its code does.
     if (!same_place(source, options.source)) return python_differs(source, options.source);
-    if (all_parts) asked["recipe"] = there_recipe;
+    if (all_parts) {
+      const Json limit = asked["recipe"];
+      asked["recipe"] = there_recipe;
+      for (const char* const key : {"max_tokens", "overlong"}) {
+        asked["recipe"].erase(key);
+        if (limit.contains(key)) asked["recipe"][key] = limit[key];
+      }
+    }
   } else if (all_parts || !same_place(source, options.source)) {
     try {
       // Names of classes that the recipe finds in JSON are part of the stream's fingerprint.

@@ -520,6 +520,9 @@ def test_a_start_can_be_pickled():
         "idle_exit": None,
         "arguments": ["--samples", "64"],
         "command": "/usr/bin/true",
+        "tokenizer": "tok",
+        "chat_template": "trl",
+        "corpus": "kept",
     }
     start = bc.Start("s:1", **given)
     made, arguments = pickle.loads(pickle.dumps(start)).__reduce__()

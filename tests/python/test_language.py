@@ -301,7 +301,7 @@ PADDED: dict[str, Any] = {"ragged": "padded", "batch_size": 4, "pad_token_id": 0
         (VARLEN | {"loss_mask": "los_mask"}, "no field `los_mask`.*loss_mask=False trains all"),
         (VARLEN | {"loss_mask": True}, "loss_mask=True: it is the name of a field, or False"),
         (VARLEN | {"fields": "attention_mask"}, "no `attention_mask` without padding"),
-        (VARLEN | {"fields": ("input_ids", "label_ids")}, "no field `label_ids`"),
+        (VARLEN | {"fields": ("input_ids", "label_ids")}, "no `label_ids`. Of tokens there are input_ids"),
         (WINDOW | {"fields": "seq_idx"}, "no `seq_idx` with a window.*`offsets`"),
         (WINDOW | {"fields": "targets"}, "no `targets` without.*extra=1"),
         (WINDOW | {"extra": 2}, "extra=2: with"),

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -66,6 +67,24 @@ def test_another_tokenizer_is_another_stream(folder: Path) -> None:
         with pytest.raises(bc.RecipeMismatch, match="the stream has `megatron:"):
             trained("texts-kept", folder, tokenizer="other")
     subprocess.run([support.COMMAND, "stop", "texts-kept"], check=False)
+
+
+def test_start_says_tokenizer_template_and_corpus(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "t.jinja").write_text(text_data.TEMPLATE + "{{ eos_token }}")
+    start = bc.Start(
+        f"jsonl:{folder}/chat.jsonl", epochs=1, idle_exit=5, command=support.COMMAND,
+        tokenizer=folder / "tok", corpus=tmp_path / "kept", chat_template=tmp_path / "t.jinja",
+    )  # fmt: skip
+    assert pickle.loads(pickle.dumps(start)).corpus == str(tmp_path / "kept")
+    with bc.Consumer("texts-start", batch_size=4, start=start) as consumer:
+        last = [int(batch["tokens"].values[-1]) for batch in consumer]
+    assert set(last) == {1}  # the template's EOS
+    assert list((tmp_path / "kept").glob("*/corpus.idx"))
+    (tmp_path / "t.jinja").write_text(text_data.PLAIN_TEMPLATE)
+    with pytest.raises(bc.InvalidArgument, match="no `{% generation %}`"):
+        bc.Consumer("texts-start-bad", batch_size=4, start=start)
+    with pytest.raises(bc.InvalidArgument, match="corpus: it needs `tokenizer`"):
+        bc.Start(f"jsonl:{folder}/chat.jsonl", corpus=tmp_path / "kept")
 
 
 def test_what_is_wrong_reaches_the_trainer(folder: Path, tmp_path: Path) -> None:

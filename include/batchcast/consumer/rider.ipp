@@ -59,6 +59,7 @@ inline void add(ReaderStatus& to, const ReaderStatus& more) noexcept {
   to.epochs_unknown += more.epochs_unknown;
   to.oversized += more.oversized;
   to.dropped_rows += more.dropped_rows;
+  to.rows.add(more.rows);
 }
 
 }  // namespace rider

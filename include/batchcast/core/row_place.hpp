@@ -16,4 +16,20 @@ struct RowPlace {
   friend auto operator<=>(const RowPlace&, const RowPlace&) = default;
 };
 
+/// What became of the rows of an axis that a consumer came to.
+struct RowCounts {
+  std::uint64_t delivered = 0;
+  std::uint64_t repeated = 0;   ///< of these, those that fill a window (Tail::pad)
+  std::uint64_t truncated = 0;  ///< behind the budget (Oversize::truncate)
+  std::uint64_t left_out = 0;   ///< of samples and runs that no batch has
+
+  [[nodiscard]] std::uint64_t in_all() const noexcept {
+    return delivered - repeated + truncated + left_out;
+  }
+  void add(const RowCounts& more) noexcept {
+    delivered += more.delivered, repeated += more.repeated;
+    truncated += more.truncated, left_out += more.left_out;
+  }
+};
+
 }  // namespace batchcast::inline v0_1

@@ -8,10 +8,12 @@
 #include <batchcast/data/maker.hpp>
 #include <batchcast/data/recipe.hpp>
 #include <batchcast/data/source.hpp>
+#include <batchcast/data/token_account.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -93,6 +95,11 @@ class Pipeline final : public SampleMaker {
   [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override;
   /// Of fields that are their parts, unchanged, of a source in memory.
   [[nodiscard]] bool fills_in_place() const noexcept override;
+  /// Nothing where the source has no axis `tokens`, or does not know the lengths on it.
+  [[nodiscard]] const std::optional<TokenAccount>& token_account() const noexcept;
+  /// Tokens of all samples that were made so far, of a source with an axis `tokens`. From any
+  /// thread. All are trained where there is no field `loss_mask`.
+  [[nodiscard]] MadeTokens made_tokens() const noexcept;
   /// How many different samples were bad so far.
   [[nodiscard]] std::uint64_t bad_samples() const noexcept;
   [[nodiscard]] StandIns stand_ins() const;

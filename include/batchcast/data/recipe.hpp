@@ -7,6 +7,7 @@
 #include <batchcast/data/order.hpp>
 #include <batchcast/data/stage.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -109,11 +110,32 @@ struct JointRecipe {
   std::string where = {};  ///< as a field's
 };
 
+/// What becomes of a sample with more tokens than a recipe allows (`Recipe::max_tokens`).
+enum class Overlong : std::uint8_t {
+  error,     ///< the stream does not begin: InvalidArgument, which says how many there are
+  truncate,  ///< it has its first tokens
+  drop,      ///< it is left out
+  split,     ///< it becomes several samples, each of consecutive tokens
+};
+
+inline constexpr std::array<std::string_view, 4> overlong_names = {"error", "truncate", "drop",
+                                                                   "split"};
+
+[[nodiscard]] constexpr std::string_view name_of(Overlong overlong) noexcept {
+  return overlong_names[static_cast<std::size_t>(overlong)];
+}
+
+inline constexpr std::uint64_t max_tokens_max = (std::uint64_t{1} << 32) - 1;
+
 /// Order and stages, as in a recipe file. With source, seed and shard they determine a stream.
 struct Recipe {
   OrderMode order = OrderMode::reshuffle;
   BlockOptions blocks = {};   ///< where the order is `blocks`
   PackedOptions packed = {};  ///< where the order is `packed`
+  /// Rows that a sample has at most on the axis `tokens`; 0: any number. The source has to know all
+  /// lengths. What becomes of longer ones is decided before the order is drawn.
+  std::uint64_t max_tokens = 0;
+  Overlong overlong = Overlong::error;
   /// Empty: every part of the source becomes a field, unchanged.
   std::vector<FieldRecipe> fields = {};
   std::vector<JointRecipe> joints = {};

@@ -152,6 +152,15 @@ class Source {
                            SampleParts& parts) const {
     read(sample_id, parts);
   }
+  /// Reads `count` rows from `first` on of the parts on the source's only axis, and the other parts
+  /// whole. Its lengths are known. Reads nothing, and is false, where a source has samples only
+  /// whole.
+  [[nodiscard]] virtual bool read_rows([[maybe_unused]] std::uint64_t sample_id,
+                                       [[maybe_unused]] std::uint64_t first,
+                                       [[maybe_unused]] std::uint64_t count,
+                                       [[maybe_unused]] SampleParts& parts) const {
+    return false;
+  }
   /// What stands for the bytes of an image part, found out without reading them, such as a file's
   /// identity, size and times. Nothing where only the bytes can tell. Throws nothing.
   [[nodiscard]] virtual std::optional<PartKey> key_of(

@@ -12,7 +12,8 @@ namespace batchcast::inline v0_1 {
 
 BATCHCAST_INLINE void EpochReceipt::begin(bool whole) noexcept {
   ours_ = {};
-  whole_ = whole;
+  whole_ = checks_rows_ = whole;
+  end_row_ = counted_rows_ = 0;
 }
 
 BATCHCAST_INLINE EpochReceipt::Verdict EpochReceipt::compare(const EpochEntry& entry,
@@ -26,10 +27,21 @@ BATCHCAST_INLINE EpochReceipt::Verdict EpochReceipt::compare(const EpochEntry& e
             ordered::get(entry.epoch_plus_one) == epoch + 1;
   }
   if (!known || !whole_) return Verdict::unknown;
-  return theirs_ == ours_ ? Verdict::matched : Verdict::mismatched;
+  const bool has_rows = !checks_rows_ || end_row_ == 0 || counted_rows_ == end_row_ - first_row_;
+  return theirs_ == ours_ && has_rows ? Verdict::matched : Verdict::mismatched;
+}
+
+BATCHCAST_INLINE void EpochReceipt::pass_rows(std::uint64_t first, std::uint64_t end,
+                                              const RowCounts& counts,
+                                              std::uint64_t others) noexcept {
+  if (end_row_ == 0) first_row_ = first;
+  end_row_ = end;
+  counted_rows_ += counts.in_all() + others;
+  rows_.add(counts);
 }
 
 BATCHCAST_INLINE std::string EpochReceipt::difference() const {
+  if (theirs_ == ours_) return text("of {} rows {} came", end_row_ - first_row_, counted_rows_);
   return text("{} samples came, {} were published, and the hashes of their ids {}", ours_.count,
               theirs_.count, theirs_.hash == ours_.hash ? "agree" : "differ");
 }

@@ -34,6 +34,7 @@ struct ReaderStatus {
   std::uint64_t leases_held = 0;
   std::uint64_t oversized = 0;
   std::uint64_t dropped_rows = 0;
+  RowCounts rows = {};
 };
 
 /// A consumer's end of a ring: which run comes next, when an epoch is over, and what is thrown.

@@ -388,6 +388,7 @@ BATCHCAST_INLINE void RingReader::count_rest(std::uint64_t end, Counted counted)
   if (!readable || counted == Counted::nowhere) {
     if (position < end) receipt_.spoil();
   } else if (counted == Counted::here) {
+    rows_.leave_out(cursor_.place(), end);
     receipt_.add(sample_ids_.at(position, end - position));
   }
 }
@@ -420,6 +421,7 @@ BATCHCAST_INLINE bool RingReader::deliver(std::uint64_t samples, std::uint64_t t
   run = run_of(*part, {{start, 0}, cursor_.epoch(), {}}, there);
   if (options_.pace == Pace::free) return true;
   run.lease = leases_.add(run.padding == 0 ? run.position : start, start + there);
+  if (rows_.has_axes()) rows_.count_samples(run, part->dropped);
   if (run.own() != 0) receipt_.add(sample_ids_.at(run.position, run.own()));
   if (part->dropped != 0 && share_.is_first()) {
     receipt_.add(sample_ids_.at(start + there - part->dropped, part->dropped));
@@ -488,7 +490,9 @@ BATCHCAST_INLINE bool RingReader::take_cut(Look& look, std::uint64_t samples, Ro
 }
 
 BATCHCAST_INLINE ReaderStatus RingReader::status() const noexcept {
-  return detail::reader::status_of(desk_);
+  ReaderStatus status = detail::reader::status_of(desk_);
+  status.rows = receipt_.rows();
+  return status;
 }
 
 }  // namespace batchcast::inline v0_1

@@ -35,7 +35,7 @@ BATCHCAST_INLINE void ReaderHandover::take_over(RingReader& next, const RingRead
   }
   if (last.between_epochs() || last.cursor_.at_epoch_end()) return;
   next.cursor_.begin_epoch();
-  next.receipt_ = last.receipt_;
+  next.receipt_.begin_as(last.receipt_);
   if (place < next.cursor_.place()) next.receipt_.spoil();  // at `free` pace
 }
 

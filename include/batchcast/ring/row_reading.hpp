@@ -55,8 +55,12 @@ class RowReading {
     rest_axis_.reset();
     if (has_window()) rest_axis_ = options_.window.axis;
   }
-  void set_budget(const RowBudget& budget) noexcept { options_.budget = budget; }
+  void set_budget(const RowBudget& budget) noexcept {
+    receipt_.spoil_rows();
+    options_.budget = budget;
+  }
   void set_window(const RowWindow& window) noexcept {
+    receipt_.spoil_rows();
     if (window.is_set()) rest_axis_ = window.axis;
     options_.window = window;
   }
@@ -109,6 +113,13 @@ class RowReading {
   /// `free` pace: whether the copy of a window's run is whole. Then the cursor moves on.
   [[nodiscard]] bool take_copied(const Run& run);
 
+  // ---- what becomes of rows, at `lockstep` pace: on the axis that is cut, else on the first
+
+  /// A batch that no rows cut. `dropped`: samples at its end.
+  void count_samples(const Run& run, std::uint64_t dropped) noexcept;
+  /// The rows before the sample at `end` are in no batch.
+  void leave_out(RowPlace from, std::uint64_t end) noexcept;
+
   // ---- of a stream with axes
 
   /// The producer may sleep for the rows of a sample below `needed`. The axis on which it fits the
@@ -145,6 +156,10 @@ class RowReading {
   [[nodiscard]] std::size_t axis_of_row(RowPlace place) const;
   void make_room_on(std::size_t axis, const RowWait& wait, RowRange rows, std::uint64_t begin);
   void count_gap(std::uint64_t begin, std::uint64_t end);
+  void count_window(const Run& run) noexcept;
+  [[nodiscard]] const RowTable& counted_table() const noexcept {
+    return options_.axes[has_window() ? options_.window.axis : options_.budget.axis].table;
+  }
   [[nodiscard]] bool is_held(std::uint64_t position) const noexcept;
   /// What a batch takes of an axis up to a position.
   struct Needs {

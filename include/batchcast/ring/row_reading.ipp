@@ -231,6 +231,7 @@ BATCHCAST_INLINE Run RowReading::window_run(const Samples& samples,
 
 BATCHCAST_INLINE void RowReading::deliver(Run& run) {
   if (run.is_window()) {
+    count_window(run);
     run.lease =
         leases_.add(run.lap_rows == 0 ? run.position : run.batch_start, run.next().position);
     if (run.counted != 0) receipt_.add(sample_ids_.at(run.counted_from, run.counted));
@@ -244,11 +245,44 @@ BATCHCAST_INLINE void RowReading::deliver(Run& run) {
   for (const RowRun& one : cut_.runs()) {
     count_gap(at, one.start);
     at = one.start + one.size;
+    const RowRange there = counted_table().of(one.start, one.size);
+    const bool is_own = one.start == run.position;
+    const std::uint64_t cut = is_own && run.rows_max != 0 ? one.rows - run.rows_max : 0;
+    const RowCounts counts = {is_own ? one.rows - cut : 0, 0, cut, 0};
+    receipt_.pass_rows(there.first, there.end(), counts, is_own ? 0 : one.rows);
   }
   ordered::count(desk_.oversized,
                  cut_.dropped() + (cut_.runs()[options_.share].oversized ? 1U : 0U));
   if (run.position != run.batch_start) leases_.release_before_oldest();
   cursor_.take(run.size, run.next());
+}
+
+BATCHCAST_INLINE void RowReading::count_window(const Run& run) noexcept {
+  const RowPlace after = window_cut_.bounds().back();
+  const RowTable& table = counted_table();
+  const std::uint64_t end = after.row == 0 ? table.at(after.position - 1).end()
+                                           : table.at(after.position).first + after.row;
+  const std::uint64_t rows = run.rows_in_all();
+  std::uint64_t all = rows * options_.shares;
+  if (run.lap_rows != 0) all = std::min(all, run.lap_rows);  // some more may be shown behind it
+  receipt_.pass_rows(window_cut_.first_row(), end, {rows, run.padding, 0, 0},
+                     all - rows + run.padding);
+}
+
+BATCHCAST_INLINE void RowReading::count_samples(const Run& run, std::uint64_t dropped) noexcept {
+  const RowTable& table = counted_table();
+  const RowRange all = table.of(run.batch_start, run.batch_size);
+  RowCounts counts;
+  if (run.own() != 0) counts.delivered = table.of(run.position, run.own()).rows;
+  if (dropped != 0) counts.left_out = table.of(run.next().position - dropped, dropped).rows;
+  receipt_.pass_rows(all.first, all.end(), counts, all.rows - counts.in_all());
+}
+
+BATCHCAST_INLINE void RowReading::leave_out(RowPlace from, std::uint64_t end) noexcept {
+  if (!has_axes() || from.position >= end) return;
+  const RowRange all = counted_table().of(from.position, end - from.position);
+  const std::uint64_t first = all.first + std::min(from.row, all.rows);
+  receipt_.pass_rows(first, all.end(), {0, 0, 0, all.end() - first});
 }
 
 BATCHCAST_INLINE void RowReading::note_copied(const Run& run) noexcept {
@@ -258,6 +292,7 @@ BATCHCAST_INLINE void RowReading::note_copied(const Run& run) noexcept {
 
 /// The ids of dropped samples belong to the receipt of the first rank.
 BATCHCAST_INLINE void RowReading::count_gap(std::uint64_t begin, std::uint64_t end) {
+  leave_out({begin, 0}, end);
   if (begin < end && options_.share == 0) receipt_.add(sample_ids_.at(begin, end - begin));
 }
 
@@ -302,6 +337,7 @@ BATCHCAST_INLINE bool RowReading::drop_rest(std::uint64_t published) {
   if (rows <= place.row) throw_gone(place);
   if (options_.share == 0) receipt_.add(passed);
   ordered::count(desk_.dropped_rows, rows - place.row);
+  leave_out(place, place.position + 1);
   cursor_.jump(place.position + 1);
   leases_.pass(place.position + 1);
   return true;

@@ -169,6 +169,9 @@ BATCHCAST_INLINE std::vector<std::string> ensure_words(const std::string& comman
   for (const std::uint32_t uid : target.allow_uids) add("--trust-uid", std::to_string(uid));
   if (!options.recipe.empty()) add("--recipe", options.recipe);
   if (options.seed) add("--seed", std::to_string(*options.seed));
+  if (!options.tokenizer.empty()) add("--tokenizer", options.tokenizer);
+  if (!options.chat_template.empty()) add("--chat-template", options.chat_template);
+  if (!options.corpus.empty()) add("--corpus", options.corpus);
   add("--memory", std::to_string(options.memory));
   if (options.epochs != 0) add("--epochs", std::to_string(options.epochs));
   if (options.wait_for != 0) add("--wait-for", std::to_string(options.wait_for));

@@ -170,6 +170,7 @@ BATCHCAST_INLINE ConsumerStats Consumer::stats() const noexcept {
   stats.leases_held = status.leases_held;
   stats.oversized = status.oversized;
   stats.dropped_rows = status.dropped_rows;
+  stats.rows = status.rows;
   return stats;
 }
 

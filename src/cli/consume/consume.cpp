@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/consumer/host_copy.hpp>
 #include "cli/command.hpp"
+#include "cli/consume/token_ledger.hpp"
 #include "cli/consume/verification.hpp"
 #include "cli/interrupts.hpp"
 #include "cli/option_table.hpp"
@@ -115,6 +116,7 @@ class Consumption {
       : options_(options),
         consumer_(consumer),
         ledger_(recomputation_for(options, consumer), consumer.group()),
+        tokens_(consumer),
         started_ns_(now_ns()) {
     if (options.digest) digest_.emplace(consumer.schema().size() + 1);
   }
@@ -148,6 +150,7 @@ class Consumption {
   /// With a window.
   [[nodiscard]] std::uint64_t rows() const noexcept { return rows_; }
   [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
+  [[nodiscard]] const TokenLedger& tokens() const noexcept { return tokens_; }
 
  private:
   void loop(Interrupts& interrupts, Report& report) {
@@ -228,7 +231,9 @@ class Consumption {
     batch.release();
   }
 
-  [[nodiscard]] bool looks_at_bytes() const noexcept { return options_.verify || digest_; }
+  [[nodiscard]] bool looks_at_bytes() const noexcept {
+    return options_.verify || digest_ || tokens_.has_mask();
+  }
 
   void look_at(const Batch& batch, std::uint64_t given_up, const Batch& held) {
     rows_ += batch.is_window() ? batch.size() * options_.consumer.window.rows : 0;
@@ -236,12 +241,18 @@ class Consumption {
     const bool is_run = options_.consumer.budget.is_set() && consumer_.group().world != 0;
     if (!is_run && !batch.is_window()) ledger_.add(batch, given_up, held);
     if (digest_) digest_->add(batch);
+    tokens_.add(batch);
   }
 
   void end_epoch(Report& report) {
     ++report.epochs;
     const std::uint64_t matched = consumer_.stats().epochs_matched;
     const bool whole = matched != std::exchange(matched_, matched);
+    const std::string missing = tokens_.end_epoch(consumer_, whole);
+    if (!missing.empty() && report.error.empty()) {
+      report.error = missing;
+      report.exit = exit_not_held;
+    }
     // What is dropped or repeated at an epoch's end is no loss, nor are epochs that pass between
     // two loops of `let-go`.
     const bool follows = options_.consumer.tail == Tail::keep && consumer_.group().world == 0;
@@ -287,6 +298,7 @@ class Consumption {
   Consumer& consumer_;
   Ledger ledger_;
   std::optional<EpochDigest> digest_;
+  TokenLedger tokens_;
   std::uint64_t started_ns_;
   std::uint64_t first_batch_ns_ = 0;
   std::uint64_t skipped_ = 0;
@@ -305,9 +317,12 @@ std::string why_unknown(const ConsumerStats& stats) {
   return " (no epoch was read from its first sample to its last)";
 }
 
-void print_report(const Options& options, const Consumer& consumer, const Ledger& ledger,
-                  std::uint64_t rows, const Report& report) {
+void print_report(const Options& options, const Consumer& consumer, const Consumption& consumption,
+                  const Report& report) {
   const ConsumerStats stats = consumer.stats();
+  const Ledger& ledger = consumption.ledger();
+  const TokenLedger& tokens = consumption.tokens();
+  const std::uint64_t rows = consumption.rows();
   if (options.json) {
     nlohmann::json object = {{"stream", options.consumer.stream},
                              {"consumer", consumer.name()},
@@ -334,6 +349,7 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
       object["rows"] = rows;
       object["dropped_rows"] = stats.dropped_rows;
     }
+    if (tokens.has_tokens()) object["tokens"] = tokens.json(stats.rows);
     if (const Group& group = consumer.group(); group.world != 0) {
       object["group"] = group.name;
       object["rank"] = group.rank;
@@ -356,6 +372,7 @@ void print_report(const Options& options, const Consumer& consumer, const Ledger
   }
   if (options.verify) fmt::print(", {} verified", bytes_text(ledger.verified_bytes()));
   fmt::print("\n");
+  if (tokens.has_tokens()) fmt::print("{}\n", tokens.text(stats.rows));
   for (std::size_t i = 0; i < report.digests.size(); ++i) {
     fmt::print("digest of epoch {}: {}\n", report.digest_epochs[i],
                report.digests[i].is_null() ? "none, not delivered whole"
@@ -369,7 +386,7 @@ int run_attached(const Options& options, Interrupts& interrupts, Consumer consum
   consumption.run(interrupts, report);
   const Ledger& ledger = consumption.ledger();
   if (!report.error.empty()) say(report.error + "\n");
-  print_report(options, consumer, ledger, consumption.rows(), report);
+  print_report(options, consumer, consumption, report);
   const bool held = ledger.missing() == 0 && ledger.duplicated() == 0 && ledger.torn() == 0 &&
                     consumer.stats().epochs_mismatched == 0;
   return held ? report.exit : exit_not_held;

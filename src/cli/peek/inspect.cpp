@@ -13,6 +13,7 @@
 #include "data/spec/source_kind_names.hpp"
 #include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
+#include "serving/token_report.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <batchcast/consumer.hpp>
@@ -82,6 +83,8 @@ struct Description {
   std::vector<AxisRows> axes = {};
   std::optional<serving::PackedFill> fill = {};
   CacheStats stream_cache = {};  ///< of a stream, as it does at present
+  std::optional<TokenAccount> tokens = {};
+  std::optional<MadeTokens> trained = {};
 };
 
 Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {
@@ -152,6 +155,7 @@ Description of_source(const std::string& spec) {
   }
   found.axes =
       axes_of_fields(found.fields, [&](const std::string& axis) { return source->lengths(axis); });
+  found.trained = serving::count_trained(*source);
   return found;
 }
 
@@ -191,7 +195,10 @@ Description of_what_is_made(const DatasetOptions& options) {
       scale_remarks(recipe),
       {},
       std::move(axes),
-      dataset.packed_fill()};
+      dataset.packed_fill(),
+      {},
+      dataset.token_account(),
+      pipeline == nullptr ? std::nullopt : serving::count_trained(pipeline->source())};
 }
 
 /// Of a field of a recipe without a source. One with `decode` has an image before it.
@@ -451,6 +458,8 @@ void print(const Description& found) {
   for (const AxisRows& axis : found.axes) {
     line("axis", axis.name + (axis.rows ? rows_text(*axis.rows) : std::string()));
   }
+  if (found.tokens) line("tokens", serving::account_text(*found.tokens));
+  if (found.trained) line("delivered", serving::tokens_text(*found.trained));
   line("order", named_text(found.order, "mode"));
   if (found.fill) {
     line("fill", fmt::format("{:.1f} % of {}; {:.1f} % after a shuffle", 100 * found.fill->packed,
@@ -516,6 +525,11 @@ int run(const Options& options) {
   if (options.json) {
     Json text = json_of(found);
     if (found.cache) text["cache"] = json_of(*found.cache);
+    if (found.tokens) text["tokens"] = serving::json_of(*found.tokens);
+    if (found.trained) {
+      text["tokens"]["trained"] = found.trained->trained;
+      text["tokens"]["masked"] = found.trained->tokens - found.trained->trained;
+    }
     if (found.fill) text["fill"] = json_of(*found.fill);
     if (found.stream_cache.exists) text["cache"] = cli::json_of(found.stream_cache);
     print_json(text);

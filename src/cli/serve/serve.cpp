@@ -13,6 +13,7 @@
 #include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 #include "serving/service.hpp"
+#include "serving/token_report.hpp"
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
@@ -24,6 +25,7 @@
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -50,19 +52,25 @@ using Options = serving::ServeOptions;
 
 void print_report(const Options& options, const ProducerStats& stats, const Dataset& dataset,
                   double seconds, bool drained) {
+  const std::optional<TokenAccount> tokens = dataset.token_account();
   if (options.json) {
-    print_json({{"stream", options.producer.stream},
-                {"state", name_of(stats.state)},
-                {"published", stats.published},
-                {"unread", stats.unread},
-                {"seconds", seconds},
-                {"space_wait_seconds", stats.space_wait_seconds},
-                {"late_wakeups", stats.late_wakeups},
-                {"bad_samples", dataset.bad_samples()},
-                {"stand_ins", dataset.stand_ins().samples},
-                {"stand_in_times", dataset.stand_ins().times},
-                {"cache", json_of(dataset.cache_stats())},
-                {"drained", drained}});
+    nlohmann::json report = {{"stream", options.producer.stream},
+                             {"state", name_of(stats.state)},
+                             {"published", stats.published},
+                             {"unread", stats.unread},
+                             {"seconds", seconds},
+                             {"space_wait_seconds", stats.space_wait_seconds},
+                             {"late_wakeups", stats.late_wakeups},
+                             {"bad_samples", dataset.bad_samples()},
+                             {"stand_ins", dataset.stand_ins().samples},
+                             {"stand_in_times", dataset.stand_ins().times},
+                             {"cache", json_of(dataset.cache_stats())},
+                             {"drained", drained}};
+    if (tokens) {
+      report["tokens"] = serving::json_of(dataset.made_tokens());
+      report["tokens"]["epoch"] = serving::json_of(*tokens);
+    }
+    print_json(report);
     return;
   }
   fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.producer.stream,
@@ -75,6 +83,10 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
   }
   const std::string bad = serving::bad_samples_text(dataset.bad_samples(), dataset.stand_ins());
   fmt::print("{}{}\n", bad.empty() ? "" : ", ", bad);
+  if (tokens) {
+    fmt::print("{}\nmade {}\n", serving::account_text(*tokens),
+               serving::tokens_text(dataset.made_tokens()));
+  }
   if (const std::string cache = serving::cache_report(dataset.cache_stats()); !cache.empty()) {
     fmt::print("{}\n", cache);
   }

@@ -7,6 +7,8 @@
 #include "data/recipe_needed.hpp"
 #include "data/refuse_at.hpp"
 #include "data/source/json_parts.hpp"
+#include "data/source/token_limit.hpp"
+#include "data/token_account_json.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
@@ -26,53 +28,31 @@ using Json = nlohmann::json;
 constexpr int recipe_version = 2;
 constexpr std::size_t class_names_bytes_max = std::size_t{64} << 10;  // on a board
 
-PipelineOptions with_values_of_json(PipelineOptions options) {
+/// The samples that the recipe makes of the source's. `account` gets where its tokens are.
+PipelineOptions with_samples_of_recipe(PipelineOptions options,
+                                       std::optional<TokenAccount>& account) {
   options.source = detail::with_json_parts(std::move(options.source), options.recipe.fields);
+  detail::LimitedTokens limited = detail::limit_tokens(
+      std::move(options.source), options.recipe.max_tokens, options.recipe.overlong);
+  options.source = std::move(limited.source);
+  account = limited.account;
   return options;
-}
-
-/// The lengths that the order `packed` needs. Throws InvalidArgument where there are none.
-std::shared_ptr<const RowLengths> lengths_for_order(const Source& source, const std::string& axis) {
-  std::vector<std::string> axes;
-  for (const PartSpec& part : source.parts()) {
-    if (part.on_axis() && std::find(axes.begin(), axes.end(), part.axis) == axes.end()) {
-      axes.push_back(part.axis);
-    }
-  }
-  if (axes.empty()) {
-    throw InvalidArgument(
-        text("batchcast: the order `packed` is for samples of any length, and those of this source "
-             "have one shape: none of its parts lies on the axis `{}`. Take `reshuffle`.",
-             printable(axis)));
-  }
-  if (std::find(axes.begin(), axes.end(), axis) == axes.end()) {
-    throw InvalidArgument(text(
-        "batchcast: the order `packed` counts rows of the axis `{}`, and this source has {}.{}",
-        printable(axis), detail::quoted(axes), detail::did_you_mean(axis, axes)));
-  }
-  auto lengths = source.lengths(axis);
-  if (!lengths) {
-    throw InvalidArgument(
-        text("batchcast: the order `packed` needs the lengths of all samples on the axis `{}` "
-             "beforehand, and this source tells a sample's only when it is read. Take `reshuffle`, "
-             "or a source that has them (docs/recipes.md).",
-             printable(axis)));
-  }
-  return lengths;
 }
 
 Order order_of(const PipelineOptions& options) {
   if (!options.source) throw InvalidArgument("batchcast: a pipeline needs a source.");
   const Recipe& recipe = options.recipe;
   const bool is_packed = recipe.order == OrderMode::packed;
-  return Order(
-      {.samples_per_epoch = options.source->size(),
-       .seed = options.seed,
-       .mode = recipe.order,
-       .blocks = recipe.blocks,
-       .shard = options.shard,
-       .packed = recipe.packed,
-       .lengths = is_packed ? lengths_for_order(*options.source, recipe.packed.axis) : nullptr});
+  return Order({.samples_per_epoch = options.source->size(),
+                .seed = options.seed,
+                .mode = recipe.order,
+                .blocks = recipe.blocks,
+                .shard = options.shard,
+                .packed = recipe.packed,
+                .lengths = is_packed
+                               ? detail::lengths_needed(*options.source, recipe.packed.axis,
+                                                        "the order `packed`", "Take `reshuffle`")
+                               : nullptr});
 }
 
 // Without a recipe every part is a field, except those that no field can hold unchanged.
@@ -122,7 +102,7 @@ SampleTrace traced(const detail::PipelineCore& core, const Make& make) {
 namespace detail {
 
 PipelineCore::PipelineCore(PipelineOptions given)
-    : options(with_values_of_json(std::move(given))),
+    : options(with_samples_of_recipe(std::move(given), token_account)),
       order(order_of(options)),
       bad_samples({options.on_bad_sample, options.bad_samples_max, options.on_bad}) {
   compile();
@@ -239,6 +219,9 @@ void PipelineCore::settle_axes() {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     fields[i].axis = axis_index(schema, schema[i].axis);
     fields[i].row_bytes = schema[i].byte_count();
+    if (schema[i].axis != tokens_axis) continue;
+    if (!tokens_field) tokens_field = i;
+    if (schema[i].name == loss_mask_name && fields[i].row_bytes == 1) mask_field = i;
   }
   fills_in_place = copies_only && !axes.empty() && options.source->in_memory() &&
                    options.on_bad_sample == OnBadSample::error &&
@@ -277,6 +260,7 @@ void PipelineCore::describe() {
     all["source"]["classes"] = std::move(names);
   }
   std::error_code ignored;
+  if (token_account) all["tokens"] = json_of_account(*token_account);
   all["source"]["directory"] = std::filesystem::current_path(ignored).string();
   all["on_bad_sample"] = options.on_bad_sample == OnBadSample::error ? "error" : "substitute";
   recipe_json = all.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -321,6 +305,13 @@ std::shared_ptr<const RowLengths> Pipeline::lengths(std::string_view axis) const
   return nullptr;
 }
 bool Pipeline::fills_in_place() const noexcept { return core_->fills_in_place; }
+const std::optional<TokenAccount>& Pipeline::token_account() const noexcept {
+  return core_->token_account;
+}
+MadeTokens Pipeline::made_tokens() const noexcept {
+  return {core_->made_tokens.load(std::memory_order_relaxed),
+          core_->trained_tokens.load(std::memory_order_relaxed)};
+}
 std::uint64_t Pipeline::bad_samples() const noexcept { return core_->bad_samples.count(); }
 StandIns Pipeline::stand_ins() const { return core_->bad_samples.stand_ins(); }
 void Pipeline::stop_caching(const std::string& why) const {

@@ -10,12 +10,18 @@
 
 #include <batchcast/data/pipeline.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
+
+/// The field on the axis `tokens` that has 0 where a token is not trained.
+inline constexpr std::string_view loss_mask_name = "loss_mask";
 
 /// Of each field, a list for each view.
 using NoteLists = std::vector<std::vector<std::vector<Note>>>;
@@ -51,9 +57,10 @@ struct PipelineCore {
     std::vector<std::size_t> fields;
   };
 
-  PipelineOptions options;                 ///< its source asks the cache, if there is one
-  std::shared_ptr<const Source> uncached;  ///< the source behind that
-  std::shared_ptr<SampleCache> cache;      ///< may be null
+  std::optional<TokenAccount> token_account;  ///< set before the options
+  PipelineOptions options;                    ///< its source asks the cache, if there is one
+  std::shared_ptr<const Source> uncached;     ///< the source behind that
+  std::shared_ptr<SampleCache> cache;         ///< may be null
   Order order;
   std::vector<Field> fields;
   std::vector<Unit> units;
@@ -63,8 +70,12 @@ struct PipelineCore {
   std::string recipe_json;
   Fingerprint identity;
   mutable BadSamples bad_samples;
-  bool copies_only = false;                     ///< every field is its part, unchanged
-  bool fills_in_place = false;                  ///< see SampleMaker
+  bool copies_only = false;                 ///< every field is its part, unchanged
+  bool fills_in_place = false;              ///< see SampleMaker
+  std::optional<std::size_t> tokens_field;  ///< the first one on the axis `tokens`
+  std::optional<std::size_t> mask_field;    ///< on that axis, says which tokens are trained
+  mutable std::atomic<std::uint64_t> made_tokens{0};
+  mutable std::atomic<std::uint64_t> trained_tokens{0};
   mutable std::optional<ReadAhead> read_ahead;  ///< always there, once compiled
 
  private:
@@ -130,6 +141,8 @@ class PipelineWorker final : public SampleWorker {
   void copy_all(const SampleSlots& slots);
   void copy_rows(const SampleSlots& slots);
   void append_parts(std::uint64_t sample_id, const SampleSlots& slots);
+  void count_tokens(const MadeSample& made);
+  void note_tokens(const MadeTokens& counted) const noexcept;
   /// The bytes of a field's part. Throws BadSample where their number is not that of its spec.
   [[nodiscard]] std::span<const std::byte> part_of(const PipelineCore::Field& field) const;
 
@@ -143,6 +156,7 @@ class PipelineWorker final : public SampleWorker {
   SampleParts parts_;
   std::unique_ptr<SampleKeeper> keeper_;  ///< where there is a cache
   std::vector<std::uint8_t> scaled_;      ///< by part: whether `fast` decoding scaled it down
+  MadeTokens counted_;                    ///< of the samples that are being copied
   std::uint64_t samples_ = 0;             ///< that were made, to measure some of them
   std::uint64_t attempts_ = 0;            ///< the same, to split some
   NoteLists* notes_ = nullptr;

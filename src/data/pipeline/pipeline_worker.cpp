@@ -15,6 +15,7 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
@@ -38,6 +39,11 @@ constexpr bool is_forecast(std::uint64_t number) noexcept {
 }
 
 constexpr std::uint64_t split_one_in = 64;
+
+std::uint64_t trained_in(std::span<const std::byte> mask) noexcept {
+  return mask.size() -
+         static_cast<std::uint64_t>(std::count(mask.begin(), mask.end(), std::byte{0}));
+}
 
 /// The same error with the sample's name in front.
 SystemError with_name(const std::string& sample, const SystemError& error) {
@@ -100,6 +106,7 @@ void PipelineWorker::make_apart(std::uint64_t epoch, std::uint64_t index_in_epoc
   const std::uint64_t read_before_ns = read_ns_.load(std::memory_order_relaxed);
   const std::uint64_t id = pipeline_.order.sample_id_at(epoch, index_in_epoch);
   made.sample_id = make_one({epoch, index_in_epoch, id}, {nullptr, 0, &made});
+  count_tokens(made);
   const std::uint64_t read_ns = read_ns_.load(std::memory_order_relaxed) - read_before_ns;
   make_ns_.fetch_add(now_ns() - began_ns - read_ns, std::memory_order_relaxed);
 }
@@ -433,6 +440,23 @@ void PipelineWorker::copy_rows(const SampleSlots& slots) {
     }
     slots.sample_ids[i] = id;
   }
+  note_tokens(std::exchange(counted_, {}));
+}
+
+/// A sample that is made apart, once it is.
+void PipelineWorker::count_tokens(const MadeSample& made) {
+  if (!pipeline_.tokens_field) return;
+  const int axis = pipeline_.fields[*pipeline_.tokens_field].axis;
+  MadeTokens counted;
+  counted.tokens = made.rows()[static_cast<std::size_t>(axis)];
+  counted.trained =
+      pipeline_.mask_field ? trained_in(made.field(*pipeline_.mask_field)) : counted.tokens;
+  note_tokens(counted);
+}
+
+void PipelineWorker::note_tokens(const MadeTokens& counted) const noexcept {
+  pipeline_.made_tokens.fetch_add(counted.tokens, std::memory_order_relaxed);
+  pipeline_.trained_tokens.fetch_add(counted.trained, std::memory_order_relaxed);
 }
 
 void PipelineWorker::append_parts(std::uint64_t sample_id, const SampleSlots& slots) {
@@ -441,7 +465,13 @@ void PipelineWorker::append_parts(std::uint64_t sample_id, const SampleSlots& sl
     const std::span<const std::byte> bytes = part_of(field);
     // The ring has as many rows for it as the lengths say, which do not change.
     if (field.on_axis()) {
-      static_cast<void>(rows_of(sample_id, static_cast<std::size_t>(field.axis), f, bytes.size()));
+      const std::uint64_t rows =
+          rows_of(sample_id, static_cast<std::size_t>(field.axis), f, bytes.size());
+      if (pipeline_.tokens_field == f) {
+        counted_.tokens += rows;
+        if (!pipeline_.mask_field) counted_.trained += rows;
+      }
+      if (pipeline_.mask_field == f) counted_.trained += trained_in(bytes);
     }
     if (!bytes.empty()) std::memcpy(at_[f], bytes.data(), bytes.size());
     at_[f] += field.on_axis() ? bytes.size() : slots.fields[f].stride_bytes;

@@ -148,6 +148,10 @@ std::string Recipe::to_json() const {
   Json all = Json::array();
   for (const FieldRecipe& field : fields) all.push_back(field_to_json(field));
   Json whole = {{"order", std::move(visits)}, {"fields", std::move(all)}};
+  if (max_tokens != 0) {
+    whole["max_tokens"] = max_tokens;
+    whole["overlong"] = name_of(overlong);
+  }
   for (const JointRecipe& joint : joints) whole["joints"].push_back(joint_to_json(joint, fields));
   try {
     return whole.dump();

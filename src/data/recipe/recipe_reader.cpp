@@ -36,6 +36,7 @@ class RecipeReader {
     if (const RecipeValue* order = top.value("order", Kind::table, "a table")) {
       read_order(*order, recipe);
     }
+    read_max_tokens(top, recipe);
     if (const RecipeValue* fields = top.value(format.fields_key, Kind::list, "a list of tables")) {
       for (const RecipeValue& field : fields->items) {
         add_field(field, recipe.fields);
@@ -71,6 +72,18 @@ class RecipeReader {
     }
     if (recipe.order == OrderMode::packed) read_packed(order, recipe.packed);
     order.finish();
+  }
+
+  static void read_max_tokens(TableParameters& top, Recipe& recipe) {
+    if (top.integer("max_tokens")) {
+      recipe.max_tokens = static_cast<std::uint64_t>(integer_in(
+          top, "max_tokens", 0, 1, static_cast<std::int64_t>(batchcast::max_tokens_max)));
+    }
+    if (!top.text("overlong")) return;
+    if (recipe.max_tokens == 0) {
+      top.refuse("overlong", "says what becomes of samples beyond `max_tokens`, which is missing");
+    }
+    recipe.overlong = static_cast<Overlong>(choice(top, "overlong", overlong_names, 0));
   }
 
   static void read_packed(TableParameters& order, PackedOptions& packed) {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from . import _command, _consumer, errors
 from ._consumer import Batch, Consumer, Field, Start, check_same_samples
 from ._consumer import version as __version__
-from ._values import ConsumerStats, FieldSpec, Group, Padded, PaddedImages, Ragged
+from ._values import ConsumerStats, FieldSpec, Group, Padded, PaddedImages, Ragged, TokenCounts
 from .errors import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "PaddedImages",
     "Ragged",
     "Start",
+    "TokenCounts",
     "__version__",
     "check_same_samples",
     "errors",

@@ -35,9 +35,16 @@ class Start:
         limit.
     arguments: Further words of `batchcast serve`; those that say what samples are count with them.
     command: The file to run, instead of the package's own.
+
+    Texts, which become tokens first: they say which samples there are
+
+    tokenizer: A folder with tokenizer.json, or a tokenizer's name on the Hub.
+    chat_template: A file with the template of chats, instead of the tokenizer's; trl: TRL's for
+        training.
+    corpus: The folder that keeps what was tokenised; by default below $XDG_CACHE_HOME.
     """
 
-    def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, memory: int | str = "256MiB", epochs: int = 0, wait_for: int = 0, idle_exit: float | None = 30.0, arguments: Sequence[str] = (), command: str | os.PathLike[str] | None = None) -> None: ...
+    def __init__(self, source: str, recipe: str | os.PathLike[str] | None = None, seed: int | None = None, memory: int | str = "256MiB", epochs: int = 0, wait_for: int = 0, idle_exit: float | None = 30.0, arguments: Sequence[str] = (), command: str | os.PathLike[str] | None = None, tokenizer: str | os.PathLike[str] | None = None, chat_template: str | os.PathLike[str] | None = None, corpus: str | os.PathLike[str] | None = None) -> None: ...
 
     @property
     def source(self) -> str: ...
@@ -66,6 +73,15 @@ class Start:
 
     @property
     def command(self) -> str: ...
+
+    @property
+    def tokenizer(self) -> str: ...
+
+    @property
+    def chat_template(self) -> str: ...
+
+    @property
+    def corpus(self) -> str: ...
 
     def __reduce__(self) -> tuple[type[Start], tuple[Any, ...]]: ...
 

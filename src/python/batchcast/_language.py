@@ -8,7 +8,8 @@ TRL's padding-free collator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from ._names import did_you_mean
 from .errors import InvalidArgument
 
 _IGNORED = -100  # the label of a token that is not trained, for torch's cross entropy
+_SAMPLE_ID = "sample_id"
+_OFFSETS = "offsets"  # of a window
 _WHOLE = ("u8", "i8", "i16", "u16", "i32", "u32", "i64", "u64")
 
 _FLAT = (
@@ -59,6 +62,7 @@ class TextForm:
                 f"batchcast: pad_token_id={pad_token_id!r}: it is a whole number from 0 on, the id of"
                 " the tokenizer's pad token, or of its EOS where it has none"
             )
+        self.counts = Seen()
         self._pads = padded
         self._tokens = tokens
         self._loss_mask = loss_mask
@@ -92,6 +96,15 @@ class TextForm:
                     ' ragged="varlen", or ragged="padded" with a pad_token_id'
                 )
         return None
+
+    @contextlib.contextmanager
+    def unseen(self) -> Iterator[None]:
+        """For a batch that is looked at and comes again: its tokens do not count."""
+        masked, padding = self.counts.masked, self.counts.padding
+        try:
+            yield
+        finally:
+            self.counts.masked, self.counts.padding = masked, padding
 
     def check_cut(self, budget: Any, window: Any) -> None:
         """Throws InvalidArgument for a way of cutting batches that the form does not have."""
@@ -144,11 +157,17 @@ class TextForm:
         mask = self._mask_of(consumer, specs, axis)
         known = self._known_names(consumer)
         for name in names:
-            if name in TEXT_NAMES and name not in known and name not in specs:
+            if name in known or name in specs or name == _SAMPLE_ID:
+                continue
+            if name in TEXT_NAMES:
                 raise InvalidArgument(_why_not(name, self._pads, consumer))
+            if name != _OFFSETS or consumer.window is None:
+                raise InvalidArgument(_no_such(name, known, specs, consumer))
         made = [name for name in names if name in known]
         rest = [name for name in names if name not in known]
-        maker = _Batches(consumer, self._tokens, mask, specs[self._tokens].dtype == "i64")
+        maker = _Batches(
+            consumer, self._tokens, mask, specs[self._tokens].dtype == "i64", self.counts
+        )
         if self._pads:
             make = maker.padded(self._pad, self._multiple)
         else:
@@ -233,23 +252,55 @@ def _why_not(name: str, pads: bool, consumer: Any) -> str:
     return begin + "with a window, whose runs are cut through texts. `offsets` says where these begin."
 
 
+def _no_such(name: str, known: frozenset[str], specs: dict[str, Any], consumer: Any) -> str:
+    made = [one for one in (*_FLAT, "attention_mask", "targets") if one in known]
+    fields = [*specs, _SAMPLE_ID]
+    if consumer.window is not None:
+        axis = consumer.window[0]
+        fields = [one for one, spec in specs.items() if _axis_of(spec) == axis]
+        fields += [_SAMPLE_ID, _OFFSETS]
+    return (
+        f"batchcast: batches of stream `{consumer.stream}` have no `{name}`. Of tokens there are"
+        f" {', '.join(made)}; of the stream's fields {', '.join(dict.fromkeys(fields))}."
+        f"{did_you_mean(name, [*made, *fields])}"
+    )
+
+
+class Seen:
+    """What a loader saw of the tokens that it made batches of."""
+
+    def __init__(self) -> None:
+        self.masked = 0
+        self.padding = 0
+
+
 class _Batches:
     """Makes the values of some names of a batch. They are new arrays, but for tokens that are i64."""
 
-    def __init__(self, consumer: Any, tokens: str, mask: str | None, are_views: bool) -> None:
+    def __init__(
+        self, consumer: Any, tokens: str, mask: str | None, are_views: bool, seen: Seen
+    ) -> None:
         self._stream = consumer.stream
         self._run = 0 if consumer.window is None else consumer.window[1]
         self._tokens = tokens
         self._mask = mask
         self._are_views = are_views
+        self._seen = seen
 
     def _rows(self, batch: Any) -> tuple[Any, Any]:
         """Tokens and mask of all rows."""
         tokens = batch[self._tokens]
         mask = None if self._mask is None else batch[self._mask]
         if self._run:
+            if mask is not None:
+                self._see(mask[:, : self._run])
             return tokens, mask
+        if mask is not None:
+            self._see(mask.values)
         return tokens.values, None if mask is None else mask.values
+
+    def _see(self, mask: Any) -> None:
+        self._seen.masked += mask.size - int(np.count_nonzero(mask))
 
     def _ids(self, batch: Any, tokens: Any) -> torch.Tensor:
         if not self._are_views:
@@ -333,6 +384,7 @@ class _Batches:
             lengths = np.diff(batch.offsets(self._tokens))
             most = -(-int(lengths.max(initial=0)) // multiple) * multiple
             is_there = np.arange(most) < lengths[:, None]
+            self._seen.padding += is_there.size - len(tokens)
 
             def lines(fill: int, values: Any) -> torch.Tensor:
                 made = np.full(is_there.shape, fill, np.int64)

@@ -48,6 +48,34 @@ class ConsumerStats(NamedTuple):
     """Samples with more rows than the budget."""
     dropped_rows: int
     """With a window: rows that are in no run. An epoch's last ones may have been extra rows."""
+    rows: int
+    """Delivered on the axis of budget or window, else on the stream's first. At `lockstep` pace."""
+    repeated_rows: int
+    """Of these, those that fill a batch (tail = pad)."""
+    truncated_rows: int
+    """Behind the budget, with oversize = truncate."""
+    left_out_rows: int
+    """Of samples and runs that no batch has."""
+
+
+class TokenCounts(NamedTuple):
+    """What a Loader gave of the tokens of texts, and what became of the others.
+
+    Of whole epochs, delivered - repeated + truncated + left_out are the tokens of the stream.
+    """
+
+    delivered: int
+    trained: int
+    """Of these, by the loss mask."""
+    masked: int
+    repeated: int
+    """Of the delivered ones, those that fill a batch (tail = pad)."""
+    truncated: int
+    """Behind the budget, with oversize = truncate."""
+    left_out: int
+    """Of texts and runs that no batch has: dropped at an epoch's end, beyond the budget, or left."""
+    padding: int
+    """Not of the stream: in lines of ragged="padded"."""
 
 
 class Ragged(NamedTuple):

@@ -38,7 +38,7 @@ from ._language import TEXT_NAMES, TextForm
 from ._names import did_you_mean, refuse_unknown
 from ._ragged import RaggedForm
 from ._ranks import group_of_torch, warn_without_group
-from ._values import Padded, PaddedImages, Ragged
+from ._values import Padded, PaddedImages, Ragged, TokenCounts
 from .errors import (
     Error,
     Forked,
@@ -826,7 +826,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
         if self._uses_gpu:
             self._follow_stream()
         batch = consumer._peek(self.timeout)
-        made = self._collation(batch)
+        with contextlib.nullcontext() if self._form.text is None else self._form.text.unseen():
+            made = self._collation(batch)
         return made if consumer._delivered else _cloned(made)  # else it is the loop's next
 
     def _moves_to(self, cursor: int, row: int) -> bool:
@@ -943,3 +944,17 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
     def stats(self) -> Any:
         """What `Consumer.stats` says: samples, batches, waits and the like."""
         return self._attached.stats
+
+    @property
+    def token_counts(self) -> TokenCounts:
+        """With ragged="varlen", or "padded" and a pad_token_id: what became of the tokens so far."""
+        if self._form.text is None:
+            raise InvalidArgument(
+                'batchcast: token_counts is of batches of language models: say ragged="varlen", or'
+                ' ragged="padded" with a pad_token_id'
+            )
+        stats, seen = self.stats, self._form.text.counts
+        return TokenCounts(
+            stats.rows, stats.rows - seen.masked, seen.masked, stats.repeated_rows,
+            stats.truncated_rows, stats.left_out_rows, seen.padding,
+        )  # fmt: skip

@@ -143,7 +143,8 @@ class Loop {
   return values().attr("ConsumerStats")(
       stats.samples, stats.batches, stats.skipped, stats.waits, stats.wait_seconds,
       stats.attach_seconds, stats.late_wakeups, stats.epochs_matched, stats.epochs_mismatched,
-      stats.epochs_unknown, stats.leases_held, stats.oversized, stats.dropped_rows);
+      stats.epochs_unknown, stats.leases_held, stats.oversized, stats.dropped_rows,
+      stats.rows.delivered, stats.rows.repeated, stats.rows.truncated, stats.rows.left_out);
 }
 
 [[nodiscard]] std::string text_of(const Trainer& trainer) {

@@ -92,6 +92,8 @@ class Run {
     StandIns stand_ins;
     std::string directory;
     CacheStats cache = {};
+    std::optional<TokenAccount> token_account = {};
+    MadeTokens made_tokens = {};
   };
   [[nodiscard]] Stats stats() const {
     const std::lock_guard lock(mutex_);
@@ -113,9 +115,11 @@ class Run {
   }
 
   [[nodiscard]] Stats stats_now() const {
-    return {producer_->stats(),      service_ == nullptr ? FeederStats() : service_->feeder_stats(),
-            dataset_->bad_samples(), dataset_->stand_ins(),
-            producer_->directory(),  dataset_->cache_stats()};
+    return {
+        producer_->stats(),        service_ == nullptr ? FeederStats() : service_->feeder_stats(),
+        dataset_->bad_samples(),   dataset_->stand_ins(),
+        producer_->directory(),    dataset_->cache_stats(),
+        dataset_->token_account(), dataset_->made_tokens()};
   }
 
   [[nodiscard]] std::string asked_to_end(int timeout_ms) {
@@ -344,8 +348,10 @@ void add_dataset_stream(nb::module_& module) {
               const WithoutGil released;
               stats = stream.run().stats();
             }
-            return stats_dict(stats.stream, stats.feeder, stats.bad_samples, stats.stand_ins,
-                              stats.cache);
+            nb::dict told = stats_dict(stats.stream, stats.feeder, stats.bad_samples,
+                                       stats.stand_ins, stats.cache);
+            told["tokens"] = tokens_value(stats.token_account, stats.made_tokens);
+            return told;
           },
           nb::sig("def stats(self) -> dict[str, typing.Any]"));
 }

@@ -3,8 +3,12 @@
 #include "python/producer/serving.hpp"
 
 #include "serving/console.hpp"
+#include "serving/token_report.hpp"
 
 #include <batchcast/core/error.hpp>
+
+#include <nanobind/stl/string.h>
+#include <nlohmann/json.hpp>
 
 #include <utility>
 
@@ -98,6 +102,13 @@ nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
   for (const ConsumerInfo& consumer : stream.consumers) consumers.append(consumer_dict(consumer));
   told["consumers"] = consumers;
   return told;
+}
+
+nb::object tokens_value(const std::optional<TokenAccount>& account, const MadeTokens& made) {
+  if (!account) return nb::none();
+  nlohmann::json told = serving::json_of(made);
+  told["epoch"] = serving::json_of(*account);
+  return nb::module_::import_("json").attr("loads")(told.dump());
 }
 
 }  // namespace batchcast::inline v0_1::python

@@ -10,6 +10,7 @@
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/data/cache_options.hpp>
+#include <batchcast/data/token_account.hpp>
 #include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
 
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,5 +49,8 @@ using SettingValues = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] nanobind::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
                                         std::uint64_t bad_samples, const StandIns& stand_ins,
                                         const CacheStats& cache = {});
+/// None where the lengths of texts are not known.
+[[nodiscard]] nanobind::object tokens_value(const std::optional<TokenAccount>& account,
+                                            const MadeTokens& made);
 
 }  // namespace batchcast::inline v0_1::python

@@ -4,11 +4,15 @@
 #include <batchcast/data/source.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "data/source/token_limit.hpp"
 #include "source_support.hpp"
 
 using batchcast::BadDataset;
@@ -246,6 +250,73 @@ TEST_CASE("Megatron's fingerprint is of name, size, type and index", "[megatron]
   CHECK(open_source(elsewhere.write())->fingerprint().to_hex() != first);
   files.folder.write("c.loss_mask", "123456");
   CHECK(open_source(spec)->fingerprint().to_hex() != first);
+}
+
+TEST_CASE("Megatron's fingerprint is of the bytes of tokens and mask", "[megatron]") {
+  Dataset files;
+  const auto fingerprint = [&] { return open_source(files.write())->fingerprint().to_hex(); };
+  const std::string first = fingerprint();
+  files.bin = bytes_of(std::vector<std::int32_t>{0, 1, 2, 9, 4, 5});
+  CHECK(fingerprint() != first);  // the same lengths
+  files.folder.write("c.loss_mask", std::string("\0\1\1\0\1\1", 6));
+  const std::string masked = fingerprint();
+  files.folder.write("c.loss_mask", std::string("\0\1\1\1\1\1", 6));
+  CHECK(fingerprint() != masked);
+}
+
+TEST_CASE("of a large dataset of Megatron's, blocks from the first to the last are its fingerprint",
+          "[megatron]") {
+  Dataset files;
+  constexpr std::uint64_t bytes = std::uint64_t{66} << 20;
+  const auto length = static_cast<std::int32_t>(bytes / 4);
+  files.index.lengths = {length};
+  files.index.pointers = {0};
+  files.index.documents = {0, 1};
+  const std::string spec = files.write();
+  std::filesystem::resize_file(files.folder.path("c.bin"), bytes);
+  const auto with = [&](std::uint64_t offset) {
+    std::fstream file(files.folder.path("c.bin"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put('\1');
+    file.close();
+    return open_source(spec)->fingerprint().to_hex();
+  };
+  std::set<std::string> all = {open_source(spec)->fingerprint().to_hex()};
+  all.insert(with(0));
+  // The last byte, and one of the block at a third of the file.
+  all.insert(with(bytes - 1));
+  all.insert(with((bytes - (64 << 10)) / 255 * 85 + 1000));
+  CHECK(all.size() == 4);
+}
+
+TEST_CASE("a document's sequences that lie apart are truncated and split as one text",
+          "[megatron][max_tokens]") {
+  using batchcast::Overlong;
+  Dataset files;
+  files.index.lengths = {3, 2, 1};
+  files.index.pointers = {8, 0, 8};
+  files.folder.write("c.loss_mask", std::string("\1\0\1\0\1\0", 6));
+  const std::shared_ptr<const batchcast::Source> source = open_source(files.write());
+  const auto limited = [&](std::uint64_t most, Overlong overlong) {
+    return batchcast::detail::limit_tokens(source, most, overlong).source;
+  };
+  // 2, 3, 4, 0, 1; nothing; 2.
+  const auto split = limited(2, Overlong::split);
+  REQUIRE(split->size() == 5);
+  CHECK(values_of<std::int32_t>(*split, 0, 0) == std::vector<std::int32_t>{2, 3});
+  CHECK(values_of<std::int32_t>(*split, 1, 0) == std::vector<std::int32_t>{4, 0});
+  CHECK(values_of<std::uint8_t>(*split, 1, 1) == std::vector<std::uint8_t>{1, 1});
+  CHECK(values_of<std::int32_t>(*split, 2, 0) == std::vector<std::int32_t>{1});
+  CHECK(values_of<std::int32_t>(*split, 3, 0).empty());
+  CHECK(values_of<std::int32_t>(*split, 4, 0) == std::vector<std::int32_t>{2});
+  CHECK(split->name_of(1) == "c[0], tokens 2 to 3");
+  const auto truncated = limited(4, Overlong::truncate);
+  CHECK(values_of<std::int32_t>(*truncated, 0, 0) == std::vector<std::int32_t>{2, 3, 4, 0});
+  CHECK(values_of<std::uint8_t>(*truncated, 0, 1) == std::vector<std::uint8_t>{1, 0, 1, 1});
+  CHECK(limited(4, Overlong::drop)->size() == 2);
+  SampleParts parts;
+  split->read_part(1, 1, parts);
+  CHECK(text_of(parts[1]) == std::string("\1\1", 2));
 }
 
 TEST_CASE("an index of Megatron that is written over while it is served makes bad samples",

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include <batchcast/core/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include "data/source/mapped_file.hpp"
 #include "data/source/megatron/megatron_index.hpp"
 #include "data/source/megatron/megatron_manifest.hpp"
+#include "data/source/megatron/sampled_digest.hpp"
 #include "data/source/source_kinds.hpp"
 
 namespace batchcast::inline v0_1::detail {
@@ -75,17 +77,12 @@ class MegatronSource final : public Source {
   [[nodiscard]] std::uint64_t size() const noexcept override { return index_.lengths()->size(); }
   [[nodiscard]] const std::vector<PartSpec>& parts() const noexcept override { return parts_; }
   void read(std::uint64_t sample_id, SampleParts& parts) const override {
-    parts.resize(parts_.size());
-    std::size_t runs = 0;
-    MegatronIndex::Run only;
-    index_.runs_of(sample_id, [&](MegatronIndex::Run run) {
-      if (runs++ == 0) only = run;
-    });
-    if (runs > 1) return read_runs(sample_id, parts);
-    if (mask_) parts.set(1, mask_->bytes().subspan(only.first, only.count));
-    const std::span<const std::byte> tokens = tokens_of(only);
-    if (parts_[0].dtype == index_.dtype()) return parts.set(0, tokens);
-    widen(tokens, parts.make(0, only.count * size_of(parts_[0].dtype)).data());
+    read_range({sample_id, 0, (*index_.lengths())[sample_id]}, parts);
+  }
+  [[nodiscard]] bool read_rows(std::uint64_t sample_id, std::uint64_t first, std::uint64_t count,
+                               SampleParts& parts) const override {
+    read_range({sample_id, first, count}, parts);
+    return true;
   }
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     return text("{}[{}]", name_, sample_id);
@@ -94,9 +91,10 @@ class MegatronSource final : public Source {
     FingerprintBuilder builder;
     builder.add("megatron");
     builder.add(name_);
-    builder.add(bin_.bytes().size());
+    add_sampled(builder, bin_.bytes());
     builder.add(batchcast::name_of(parts_[0].dtype));
     builder.add(std::uint64_t{mask_.has_value()});
+    if (mask_) add_sampled(builder, mask_->bytes());
     const std::span<const std::byte> idx = idx_.bytes();
     builder.add(fingerprint_of({reinterpret_cast<const char*>(idx.data()), idx.size()}).to_hex());
     if (manifest_) builder.add(manifest_->key);
@@ -141,13 +139,42 @@ class MegatronSource final : public Source {
       widen_from<std::int32_t>(index_.dtype(), from, to);
     }
   }
+  /// Some neighbouring tokens of a document.
+  struct Range {
+    std::uint64_t document = 0;
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+  };
+  /// Where they lie, in order.
+  template <class Take>
+  void runs_of(Range range, const Take& take) const {
+    index_.runs_of(range.document, [&](MegatronIndex::Run run) {
+      const std::uint64_t before = std::min(range.first, run.count);
+      const std::uint64_t count = std::min(range.count, run.count - before);
+      range.first -= before;
+      range.count -= count;
+      if (count != 0) take(MegatronIndex::Run{run.first + before, count});
+    });
+  }
+  void read_range(const Range& range, SampleParts& parts) const {
+    parts.resize(parts_.size());
+    std::size_t runs = 0;
+    MegatronIndex::Run only;
+    runs_of(range, [&](MegatronIndex::Run run) {
+      if (runs++ == 0) only = run;
+    });
+    if (runs > 1) return read_runs(range, parts);
+    if (mask_) parts.set(1, mask_->bytes().subspan(only.first, only.count));
+    const std::span<const std::byte> tokens = tokens_of(only);
+    if (parts_[0].dtype == index_.dtype()) return parts.set(0, tokens);
+    widen(tokens, parts.make(0, only.count * size_of(parts_[0].dtype)).data());
+  }
   // Of a document whose sequences lie apart.
-  void read_runs(std::uint64_t sample_id, SampleParts& parts) const {
-    const std::uint64_t rows = (*index_.lengths())[sample_id];
+  void read_runs(const Range& range, SampleParts& parts) const {
     const std::size_t width = size_of(parts_[0].dtype);
-    std::byte* tokens = parts.make(0, rows * width).data();
-    std::byte* mask = mask_ ? parts.make(1, rows).data() : nullptr;
-    index_.runs_of(sample_id, [&](MegatronIndex::Run run) {
+    std::byte* tokens = parts.make(0, range.count * width).data();
+    std::byte* mask = mask_ ? parts.make(1, range.count).data() : nullptr;
+    runs_of(range, [&](MegatronIndex::Run run) {
       widen(tokens_of(run), tokens);
       tokens += run.count * width;
       if (mask == nullptr) return;

@@ -167,6 +167,9 @@ def main() -> NoReturn:
         code = _EXIT_ENVIRONMENT
     except BrokenPipeError:
         code = _EXIT_ENVIRONMENT
+    except OSError as error:
+        _say(f"batchcast: {error}.")
+        code = _EXIT_ENVIRONMENT
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
     os._exit(code)

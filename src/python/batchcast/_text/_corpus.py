@@ -91,7 +91,19 @@ class Corpus:
         self.key = self._key()
         out = os.path.abspath(os.path.expanduser(plan.out))
         self.prefix = os.path.join(out, self.key, "corpus") if plan.under_key else out
-        Path(self.prefix).parent.mkdir(parents=True, exist_ok=True)
+        self._make_folder()
+
+    def _make_folder(self) -> None:
+        folder = Path(self.prefix).parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Error(
+                f"batchcast: {folder}: the corpus cannot be written there: {error.strerror}. "
+                "Choose another --out."
+            ) from error
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise Error(f"batchcast: {folder} cannot be written. Choose another --out.")
 
     def _settle_form(self) -> None:
         first: BadRow | None = None

@@ -34,7 +34,9 @@ def form_of(columns: dict[str, Any], column: str | None) -> str:
     """What kind of row it is: text, messages, conversations, pair or alpaca. Raises BadRow."""
     if column is not None:
         if column not in columns:
-            raise BadRow(f"it has no column `{column}`, and has {_names(columns)}")
+            raise BadRow(
+                f"it has no column `{column}`, which ?column=NAME says, and has {_names(columns)}"
+            )
         return "messages" if isinstance(columns[column], list) else "text"
     for name in ("messages", "conversations"):
         if name in columns:
