@@ -40,7 +40,7 @@ struct WriterState {
     if (options.log) options.log(level, text);
   }
 
-  mutable std::mutex mutex;  ///< the admission lock
+  mutable Mutex mutex;  ///< the admission lock
   Board board;
   WriterOptions options;
   EpochLedger ledger;
