@@ -43,9 +43,10 @@ std::uint64_t live(std::size_t arena) noexcept { return living[arena]; }
 
 void* allocate(std::size_t size, std::size_t alignment) {
   if (chosen != none) return take(size, alignment);
-  void* const at = alignment <= alignof(std::max_align_t)
-                       ? std::malloc(size == 0 ? 1 : size)
-                       : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* const at =
+      alignment <= alignof(std::max_align_t)
+          ? std::malloc(size == 0 ? 1 : size)
+          : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (at == nullptr) throw std::bad_alloc();
   return at;
 }

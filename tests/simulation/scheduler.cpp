@@ -9,16 +9,12 @@
 
 #include <sys/mman.h>
 
+#include <cxxabi.h>
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <cxxabi.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 namespace batchcast::simulation {
 namespace {
@@ -28,6 +24,7 @@ namespace context = boost::context::detail;
 constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr std::int64_t never = std::int64_t{1} << 62;
 constexpr std::uint32_t calm_turns_max = 6000;
+constexpr std::uint32_t told_while_calm = 60;
 constexpr int looks_again_ms = 10;
 constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 
@@ -52,9 +49,6 @@ struct Fibre {
   std::uint32_t priority = 0;
   std::uint32_t last_line = 0;
   std::function<void()> run;
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake_stack = nullptr;
-#endif
 };
 
 struct Process {
@@ -103,11 +97,6 @@ struct Scheduler {
   bool tells = false;
   std::array<Line, lines_max> lines;
   ExceptionGlobals* exceptions = nullptr;
-#if defined(__SANITIZE_ADDRESS__)
-  void* main_fake_stack = nullptr;
-  const void* main_bottom = nullptr;
-  std::size_t main_bytes = 0;
-#endif
 };
 
 Scheduler it;
@@ -118,8 +107,10 @@ std::byte* stack_of(const Fibre& fibre) noexcept {
 }
 
 void arrived(context::transfer_t from) noexcept {
-  if (it.left != nullptr) it.left->at = from.fctx;
-  else it.main_at = from.fctx;
+  if (it.left != nullptr)
+    it.left->at = from.fctx;
+  else
+    it.main_at = from.fctx;
 }
 
 /// Leaves the present fibre, or main, for that one; null: for main.
@@ -130,16 +121,7 @@ void jump(Fibre* to) noexcept {
   it.current = to;
   *it.exceptions = to != nullptr ? to->exceptions : ExceptionGlobals{};
   arenas::chosen = to != nullptr ? to->process : arenas::none;
-#if defined(__SANITIZE_ADDRESS__)
-  void** const save = self != nullptr ? &self->fake_stack : &it.main_fake_stack;
-  if (to != nullptr) __sanitizer_start_switch_fiber(save, stack_of(*to), stack_bytes);
-  else __sanitizer_start_switch_fiber(save, it.main_bottom, it.main_bytes);
-#endif
   arrived(context::jump_fcontext(to != nullptr ? to->at : it.main_at, nullptr));
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(self != nullptr ? self->fake_stack : it.main_fake_stack, nullptr,
-                                  nullptr);
-#endif
 }
 
 [[noreturn]] void leave_for_main() noexcept {
@@ -148,13 +130,6 @@ void jump(Fibre* to) noexcept {
 }
 
 void begin_fibre(context::transfer_t from) noexcept {
-#if defined(__SANITIZE_ADDRESS__)
-  if (it.left == nullptr) {
-    __sanitizer_finish_switch_fiber(nullptr, &it.main_bottom, &it.main_bytes);
-  } else {
-    __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-  }
-#endif
   arrived(from);
   Fibre& self = *it.current;
   try {
@@ -172,8 +147,8 @@ bool is_runnable(const Fibre& fibre) noexcept { return fibre.state == State::run
 std::int64_t distance() noexcept {
   if (it.calm) return 2000;
   const std::uint32_t most = it.distance_max;
-  const std::uint32_t kept = the_chance.keep(
-      [most] { return 1 + static_cast<std::uint32_t>(the_chance.raw() % most); });
+  const std::uint32_t kept =
+      the_chance.keep([most] { return 1 + static_cast<std::uint32_t>(the_chance.raw() % most); });
   return kept == 0 ? 400 : kept;
 }
 
@@ -228,10 +203,9 @@ Fibre* choose() noexcept {
     case Manner::uniform:
       return any_of(ones, count);
     case Manner::few:
-      return *std::max_element(ones.begin(), ones.begin() + count,
-                               [](const Fibre* a, const Fibre* b) {
-                                 return a->priority < b->priority;
-                               });
+      return *std::max_element(
+          ones.begin(), ones.begin() + count,
+          [](const Fibre* a, const Fibre* b) { return a->priority < b->priority; });
     case Manner::small_sets:
       return of_small_set(ones, count);
   }
@@ -278,7 +252,9 @@ void time_out(Fibre& fibre) noexcept {
   it.clock_ns = std::max(it.clock_ns, fibre.deadline_ns);
   wake_sleeper(fibre, false);
   ++it.outcome.time_outs;
-  if (it.tells) std::printf("%26s %s's sleep times out\n", "", fibre.name);
+  if (it.tells && it.calm_turns < told_while_calm) {
+    std::printf("%26s %s's sleep times out\n", "", fibre.name);
+  }
 }
 
 Fibre* earliest_sleeper() noexcept {
@@ -309,7 +285,8 @@ bool let_time_pass() noexcept {
     return true;
   }
   time_out(*sleeper);
-  if (!sleeper->looks_again) it.timed_out_alone = sleeper;
+  // A death ends the sleep that the dead process would have ended.
+  if (!sleeper->looks_again && it.unseen_deaths == 0) it.timed_out_alone = sleeper;
   return true;
 }
 
@@ -338,10 +315,9 @@ void die_by_chance() noexcept {
   for (std::size_t i = 0; i < it.process_count; ++i) {
     const Process& one = it.processes[i];
     if (!one.killable || one.dead) continue;
-    const bool lives = std::any_of(it.fibres.begin(), it.fibres.begin() + it.fibre_count,
-                                   [i](const Fibre& fibre) {
-                                     return fibre.process == i && fibre.state != State::ended;
-                                   });
+    const bool lives = std::any_of(
+        it.fibres.begin(), it.fibres.begin() + it.fibre_count,
+        [i](const Fibre& fibre) { return fibre.process == i && fibre.state != State::ended; });
     if (lives) found[count++] = i;
   }
   if (count == 0) return;
@@ -366,6 +342,17 @@ void let_things_happen() noexcept {
 bool all_have_ended() noexcept {
   return std::all_of(it.fibres.begin(), it.fibres.begin() + it.fibre_count,
                      [](const Fibre& one) { return one.state == State::ended; });
+}
+
+void tell_states() noexcept {
+  if (!it.tells) return;
+  constexpr std::array<const char*, 5> names = {"absent", "can run", "sleeps", "waits for a mutex",
+                                                "has ended"};
+  for (std::size_t i = 0; i < it.fibre_count; ++i) {
+    const Fibre& one = it.fibres[i];
+    std::printf("%26s %s: %s, last at line %u of the words\n", "", one.name,
+                names[static_cast<std::size_t>(one.state)], one.last_line);
+  }
 }
 
 const char* name_of_current() noexcept { return it.current != nullptr ? it.current->name : "-"; }
@@ -458,9 +445,6 @@ void add_fibre(std::size_t process, const char* name, const std::function<void()
   const Outside outside;
   fibre.run = run;
   fibre.at = context::make_fcontext(stack_of(fibre) + stack_bytes, stack_bytes, begin_fibre);
-#if defined(__SANITIZE_ADDRESS__)
-  fibre.fake_stack = nullptr;
-#endif
 }
 
 Outcome run_world() {
@@ -547,7 +531,10 @@ void take_turn() noexcept {
   }
   ++it.outcome.switches;
   if (!it.calm && it.outcome.switches >= it.switches_max) it.calm = true;
-  if (it.calm && ++it.calm_turns > calm_turns_max) fail("no progress, although all are scheduled");
+  if (it.calm && ++it.calm_turns > calm_turns_max) {
+    tell_states();
+    fail("no progress, although all are scheduled");
+  }
   if (it.unseen_deaths != 0) age_deaths();
   if (!it.calm) {
     if (it.manner == Manner::few && is_runnable(*it.current)) {
@@ -587,6 +574,10 @@ std::uint64_t fibre_id() noexcept {
 
 bool sleep_on(const void* word, const void* other, int timeout_ms) noexcept {
   Fibre& self = *it.current;
+  if (!it.calm || it.calm_turns < told_while_calm) {
+    tell("sleeps on %p%s, at most %d ms", word, other != nullptr ? " and another word" : "",
+         timeout_ms);
+  }
   self.state = State::sleeps;
   self.words = {word, other};
   self.deadline_ns = it.clock_ns + static_cast<std::uint64_t>(timeout_ms) * 1'000'000;
@@ -602,6 +593,7 @@ void wake(const void* word) noexcept {
   for (std::size_t i = 0; i < it.fibre_count; ++i) {
     Fibre& one = it.fibres[i];
     if (one.state == State::sleeps && (one.words[0] == word || one.words[1] == word)) {
+      tell("wakes %s", one.name);
       wake_sleeper(one, true);
     }
   }

@@ -30,8 +30,9 @@ class Chance {
   /// Keeps what the caller drew by itself from `raw`; in a replay it is what was kept.
   template <class Draw>
   [[nodiscard]] std::uint32_t keep(Draw&& draw) {
-    const std::uint32_t value =
-        !replays_ ? draw() : next_ < replayed_.size() ? replayed_[next_] : 0;
+    const std::uint32_t value = !replays_                  ? draw()
+                                : next_ < replayed_.size() ? replayed_[next_]
+                                                           : 0;
     ++next_;
     if (draws_.size() == draws_.capacity()) grow();
     draws_.push_back(value);
