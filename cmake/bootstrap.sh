@@ -37,7 +37,8 @@ for group in "$@"; do
     python) packages="$packages python3-dev python3-venv libzstd-dev zlib1g-dev" ;;
     tests)
       tests=yes
-      packages="$packages catch2 librapidcheck-dev spin clang-format-14 clang-14 libclang-rt-14-dev tmux
+      packages="$packages catch2 librapidcheck-dev libboost-context-dev relacy-dev spin
+                clang-format-14 clang-14 libclang-rt-14-dev tmux
                 dataset-fashion-mnist python3-numpy python3-pil python3-torchvision zstd
                 libtorch-dev libgloo-dev python3-venv python3-dev python3-pytest
                 libzstd-dev zlib1g-dev"
@@ -50,7 +51,7 @@ for group in "$@"; do
       packages="$packages libiceoryx-posh-dev iceoryx libopencv-dev libbenchmark-dev
                 python3-numpy python3-pil dataset-fashion-mnist $libtorch"
       ;;
-    bundle) packages="$packages catch2 librapidcheck-dev binutils" ;;
+    bundle) packages="$packages catch2 librapidcheck-dev libboost-context-dev relacy-dev binutils" ;;
     peers) packages="$packages python3-venv ffmpeg" ;;
     *)
       echo "usage: sh cmake/bootstrap.sh [packages]" \

@@ -81,6 +81,8 @@ const std::vector<Border> borders = {
     {"zmq.h", {"src/", "tests/"}},
     {"boost/interprocess/mapped_region.hpp", {"include/batchcast/ring/mapping.ipp"}},
     {"boost/lockfree/", {"src/"}},
+    {"boost/context/", {"tests/simulation/"}},
+    {"relacy/", {"tests/relacy/"}},
     {"nlohmann/", {"src/", "tests/", "benchmarks/"}},
     {"toml++/", {"src/"}},
     {"xxhash.h", {"src/", "tests/"}},

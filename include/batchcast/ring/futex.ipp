@@ -52,16 +52,16 @@ inline Woken outcome(long result) noexcept {
 
 }  // namespace detail::futex
 
-BATCHCAST_INLINE Woken futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+BATCHCAST_INLINE Woken futex_wait(const SharedWord<std::uint32_t>& word, std::uint32_t expected,
                                   int timeout_ms) noexcept {
   const timespec relative{timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
   return detail::futex::outcome(
       ::syscall(SYS_futex, &word, FUTEX_WAIT, expected, &relative, nullptr, 0));
 }
 
-BATCHCAST_INLINE Woken futex_wait_either(const std::atomic<std::uint32_t>& word_a,
+BATCHCAST_INLINE Woken futex_wait_either(const SharedWord<std::uint32_t>& word_a,
                                          std::uint32_t expected_a,
-                                         const std::atomic<std::uint32_t>& word_b,
+                                         const SharedWord<std::uint32_t>& word_b,
                                          std::uint32_t expected_b, int timeout_ms) noexcept {
   const detail::futex::WaitEntry entries[2] = {
       {expected_a, reinterpret_cast<std::uintptr_t>(&word_a), detail::futex::entry_is_32_bit, 0},
@@ -79,7 +79,7 @@ BATCHCAST_INLINE Woken futex_wait_either(const std::atomic<std::uint32_t>& word_
   return detail::futex::outcome(result);
 }
 
-BATCHCAST_INLINE void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
+BATCHCAST_INLINE void futex_wake(const SharedWord<std::uint32_t>& word) noexcept {
   ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 

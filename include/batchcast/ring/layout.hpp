@@ -5,10 +5,10 @@
 #include <batchcast/core/identity.hpp>
 #include <batchcast/core/layout_version.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/seam.hpp>
 #include <batchcast/core/states.hpp>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -23,8 +23,8 @@ inline constexpr std::array<char, 8> board_magic = {'b', 'c', 'b', 'o', 'a', 'r'
 inline constexpr std::array<char, 8> desk_magic = {'b', 'c', 'd', 'e', 's', 'k', '0', '2'};
 inline constexpr std::size_t cache_line_bytes = 64;
 
-using Shared64 = std::atomic<std::uint64_t>;
-using Shared32 = std::atomic<std::uint32_t>;
+using Shared64 = SharedWord<std::uint64_t>;
+using Shared32 = SharedWord<std::uint32_t>;
 static_assert(Shared64::is_always_lock_free && sizeof(Shared64) == 8);
 static_assert(Shared32::is_always_lock_free && sizeof(Shared32) == 4);
 

@@ -7,7 +7,6 @@
 #include <batchcast/ring/reader_host.hpp>
 
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -77,7 +76,7 @@ class LeaseTable {
   const std::uint64_t consumer_id_;
   const std::uint64_t capacity_;
 
-  mutable std::mutex mutex_;   ///< of all below
+  mutable Mutex mutex_;        ///< of all below
   std::vector<Lease> leases_;  ///< circular; leases first_ … next_ - 1 are in it
   std::uint64_t first_ = 0;
   std::uint64_t next_ = 0;

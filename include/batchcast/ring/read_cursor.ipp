@@ -58,6 +58,7 @@ BATCHCAST_INLINE bool ReadCursor::find_epoch() {
     phase_ = Phase::between;
     return true;
   }
+  const std::uint64_t there = published();  // before the ends, as in `look`
   const std::uint64_t announced = ordered::load_announced(board_.progress());
   std::uint64_t epoch = announced;
   std::uint64_t start = board_.head().first_position;
@@ -73,7 +74,7 @@ BATCHCAST_INLINE bool ReadCursor::find_epoch() {
   }
   const bool current = epoch == announced;
   // The current epoch may end before this position. If the sample there is published, it did not.
-  if (current && place_.position != start && published() <= place_.position) return false;
+  if (current && place_.position != start && there <= place_.position) return false;
   epoch_ = epoch;
   epoch_start_ = start;
   phase_ = Phase::between;

@@ -330,8 +330,12 @@ BATCHCAST_INLINE bool RingReader::leaves_out(std::uint64_t left,
 
 BATCHCAST_INLINE void RingReader::close_epoch() {
   const std::uint64_t epoch = cursor_.epoch();
-  const EpochReceipt::Verdict verdict = receipt_.compare(board_.epoch(epoch), epoch);
-  const bool differs = verdict == EpochReceipt::Verdict::mismatched;
+  EpochReceipt::Verdict verdict = receipt_.compare(board_.epoch(epoch), epoch);
+  bool differs = verdict == EpochReceipt::Verdict::mismatched;
+  if (differs && revoked()) {  // ids may have been overwritten while they were read
+    verdict = EpochReceipt::Verdict::unknown;
+    differs = false;
+  }
   count_receipt(epoch, verdict, differs ? receipt_.difference() : std::string());
   cursor_.end_epoch();
 }

@@ -43,7 +43,7 @@ class RowClaimer {
                                                   std::uint64_t position);
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<Mutex>;
 
   /// What a sample without rows asks for.
   struct Wanted {

@@ -124,11 +124,11 @@ SpaceClaimer::DeskWatch SpaceClaimer::announce_sleep() {
 int SpaceClaimer::longest_sleep_ms(const DeskWatch& watch) const {
   const ConsumerRecord* waits_for = state_.gate.waits_for();
   if (!watch.desk || waits_for == nullptr) return limits::sleep_ms_max;
-  // Any of several consumers may become the foremost, and only one desk is slept on. A consumer
-  // that keeps batches comes further without releasing any, which does not wake the producer.
+  // Any of several consumers may become the foremost, and only one desk is slept on. With `ahead` a
+  // consumer that keeps batches comes further without releasing any, and the limit moves by epochs:
+  // neither wakes the producer.
   const bool is_foremost = state_.gate.is_limited_by_demand() || waits_for->pace == Pace::free;
-  const bool may_pass_unseen =
-      state_.consumers.records().size() > 1 || ordered::get(watch.desk->leases_held) > 1;
+  const bool may_pass_unseen = state_.consumers.records().size() > 1 || state_.options.ahead != 0;
   return is_foremost && may_pass_unseen ? look_for_foremost_ms : limits::sleep_ms_max;
 }
 

@@ -36,7 +36,7 @@ class SpaceClaimer {
   /// Does `RingWriter::claim`. Takes the admission lock itself.
   [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
 
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<Mutex>;
   /// Reports, or evicts, the consumer that holds the stream up, if that is due. Leaves the
   /// admission lock, which is held, meanwhile.
   void report_stall(Lock& lock);
@@ -68,7 +68,7 @@ class SpaceClaimer {
   ConsumerAdmission& admission_;
   Publisher& publisher_;
   StallWatch stalls_;
-  std::mutex turn_;  ///< one claimer at a time waits for space
+  Mutex turn_;       ///< one claimer at a time waits for space
   Spinner spinner_;  ///< that claimer's
 };
 

@@ -45,7 +45,7 @@ void TicketQueue::grant(std::uint64_t samples_max, std::uint64_t limit, Ticket& 
   Outstanding& one = tickets_.emplace_back();  // written in place: a copy would wait for its stores
   one.start = ticket.position;
   one.end = next_;
-  if (!rows_.none()) one.owner = std::this_thread::get_id();
+  if (!rows_.none()) one.owner = this_thread_id();
   store_claimed();
 }
 
@@ -67,7 +67,7 @@ void TicketQueue::shorten(Ticket& ticket, std::uint64_t end) {
     // What is returned already came from the same ticket, and follows this one.
     BATCHCAST_ASSERT(!has_returned() || returned_.start == one.end);
     const std::uint64_t until = has_returned() ? returned_.end : one.end;
-    returned_ = {end, until, std::this_thread::get_id()};
+    returned_ = {end, until, this_thread_id()};
   }
   one.end = end;
   ticket.size = end - ticket.position;
@@ -85,18 +85,18 @@ void TicketQueue::grant_returned(std::uint64_t samples_max, Ticket& ticket) {
   Outstanding one;
   one.start = ticket.position;
   one.end = returned_.start;
-  one.owner = std::this_thread::get_id();
+  one.owner = this_thread_id();
   tickets_.insert(after, one);
 }
 
 void TicketQueue::note_taker(const Ticket& ticket) noexcept {
   Outstanding& one = outstanding(ticket);
-  if (one.owner != std::this_thread::get_id()) one.owner = {};
+  if (one.owner != this_thread_id()) one.owner = {};
 }
 
 std::optional<std::uint64_t> TicketQueue::own_before(const Ticket& ticket,
                                                      std::uint64_t from) const noexcept {
-  const std::thread::id self = std::this_thread::get_id();
+  const ThreadId self = this_thread_id();
   if (has_returned() && returned_.start < ticket.position && returned_.owner == self) {
     return returned_.start;
   }

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <thread>
 #include <vector>
 
 namespace batchcast::inline v0_1 {
@@ -105,13 +104,13 @@ class TicketQueue {
     std::uint64_t end = 0;
     bool filled = false;
     Receipt receipt;
-    std::thread::id owner;  ///< where the stream has axes: the only thread that used it
+    ThreadId owner;  ///< where the stream has axes: the only thread that used it
   };
   /// Samples that a ticket lost.
   struct Returned {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
-    std::thread::id owner = {};  ///< of the ticket
+    ThreadId owner = {};  ///< of the ticket
   };
 
   void claim_from(std::uint64_t position) noexcept;

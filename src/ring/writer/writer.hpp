@@ -206,7 +206,7 @@ class RingWriter {
   void set_demand(std::uint64_t ahead, bool free_running) noexcept;
 
  private:
-  using Lock = std::lock_guard<std::mutex>;
+  using Lock = std::lock_guard<Mutex>;
 
   [[nodiscard]] bool is_drained();
   /// Call it without the lock.

@@ -45,7 +45,7 @@ struct WriterState {
     ordered::set(board.progress().consumers_to_come, attendance.to_come());
   }
 
-  mutable std::mutex mutex;  ///< the admission lock
+  mutable Mutex mutex;  ///< the admission lock
   Board board;
   WriterOptions options;
   EpochLedger ledger;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "simulation/scheduler.hpp"
+
+#include <cstdint>
+
+namespace batchcast::simulation {
+
+/// One schedule of a small world that the chances draw: a writer and the readers of a ring, each in
+/// a process. Nothing of it is kept.
+Outcome run_ring_world();
+
+}  // namespace batchcast::simulation
