@@ -136,6 +136,7 @@ void WorkerPool::resize(unsigned workers) {
 void WorkerPool::add() {
   auto worker = std::make_unique<Worker>();
   worker->samples = maker_.worker();
+  if (Substitutions* const known = producer_.substitutions()) worker->samples->follow(*known);
   worker->fields.resize(maker_.schema().size());
   workers_.reserve(workers_.size() + 1);
   const std::lock_guard lock(mutex_);

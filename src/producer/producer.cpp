@@ -90,6 +90,8 @@ void Producer::report_making(std::function<MakingStats()> report) {
   core_->report_making(std::move(report));
 }
 
+Substitutions* Producer::substitutions() noexcept { return core_->substitutions(); }
+
 const std::string& Producer::stream() const noexcept { return core_->options().stream; }
 
 const std::string& Producer::directory() const noexcept { return core_->directory().base(); }

@@ -64,6 +64,8 @@ class ProducerCore {
   /// What can be changed while it runs. From any thread.
   [[nodiscard]] Settings& settings() noexcept { return settings_; }
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
+  /// Null where no producer can go on with the stream.
+  [[nodiscard]] Substitutions* substitutions() noexcept { return life_ ? &*life_ : nullptr; }
   /// Empty: none reports.
   void report_making(std::function<MakingStats()> report);
   /// The names of an earlier producer's trainers that have not come, and whose places are kept.
