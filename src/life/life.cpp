@@ -106,6 +106,7 @@ std::map<std::uint64_t, std::uint64_t> stand_ins_in(const Json& json) {
   std::map<std::uint64_t, std::uint64_t> stand_ins;
   try {
     for (const auto& [position, sample_id] : json.items()) {
+      if (!sample_id.is_number_unsigned()) throw Malformed();
       stand_ins.emplace(std::stoull(position), sample_id.get<std::uint64_t>());
     }
   } catch (const std::exception&) {

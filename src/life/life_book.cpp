@@ -9,12 +9,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::uint64_t write_every_ns = 1'000'000'000;
+constexpr std::size_t stand_ins_max = 100'000;  // a life file of a few MiB
 
 /// By a keeper or an `ensure`, as the producer before was started.
 bool is_started_again() { return std::getenv(deaths_variable) != nullptr; }
@@ -180,7 +182,17 @@ std::string LifeBook::write() noexcept {
     Life all = life_;
     all.stand_ins = stand_ins_.all();
     all.members.insert(all.members.end(), earlier_.begin(), earlier_.end());
+    const bool are_too_many = all.stand_ins.size() > stand_ins_max;
+    if (are_too_many) {
+      all.stand_ins.erase(std::next(all.stand_ins.begin(), stand_ins_max), all.stand_ins.end());
+    }
     write_life(directory_, all);
+    if (are_too_many && !std::exchange(has_warned_, true)) {
+      return text(
+          "more than {} samples that were published lately stand in for bad ones: those beyond are "
+          "tried again if this producer is killed",
+          stand_ins_max);
+    }
   } catch (const std::exception& error) {
     return warning_of(
         "where its trainers are cannot be noted, so they may not find their places if this "

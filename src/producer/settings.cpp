@@ -110,7 +110,9 @@ std::vector<Settings::Changed> Settings::set(
       kept_[changed[i].name] = changed[i].after;
     }
   }
-  if (keep_) keep_(kept_);
+  const Values kept = kept_;
+  lock.unlock();  // it writes a file, and may log
+  if (keep_) keep_(kept);
   return changed;
 }
 

@@ -257,3 +257,15 @@ TEST_CASE("what was set is for a producer that is started again by itself") {
     CHECK_FALSE(read_life(lives.path()));
   }
 }
+
+TEST_CASE("no more stand-ins are written than a life file may have, and one warning says so") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  constexpr std::uint64_t most = 100'000;
+  for (std::uint64_t position = 0; position <= most; ++position) book.decide(position, 1);
+  const FileDescriptor lock = book.admit(lives.member(1, 0));
+  CHECK(read_life(lives.path())->stand_ins.size() == most);
+  book.decide(most + 1, 1);
+  CHECK(lives.told().size() == 1);
+  CHECK(lives.begin().at(most - 1) == 1);
+}

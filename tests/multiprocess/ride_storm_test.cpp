@@ -147,7 +147,7 @@ class Storm {
 
   /// What it said until then has to be sound.
   void kill_other(std::size_t index) {
-    while (const auto line = others_[index].line(0)) {
+    while (const auto line = others_[index].line(1)) {
       if (!line->starts_with("done")) continue;
       const Words words(*line);
       INFO(words.line());

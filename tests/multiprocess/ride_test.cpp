@@ -404,7 +404,8 @@ TEST_CASE("a trainer without memory for the next ring keeps its place", "[ride][
   Process first = serve_again({"stop_at=640", memory});
   // Address space, or descriptors: for none, for a connection, for parts of what comes with a
   // place.
-  const std::string lacks = GENERATE("space=none");
+  const std::string lacks =
+      GENERATE("space=none", "descriptors=0", "descriptors=1", "descriptors=3", "descriptors=5");
   CAPTURE(lacks);
   Process starved("starved_rider", {"batch=64", "before=10", "after=40", lacks});
   static_cast<void>(starved.expect("stands"));
@@ -415,13 +416,42 @@ TEST_CASE("a trainer without memory for the next ring keeps its place", "[ride][
   static_cast<void>(starved.expect("starves"));
   Process second = serve_again({"n=3000", memory});
   // Where the place were given up, this one would read on, and the ring would lose those samples.
-  Process other("rider", {"batch=250", "epochs=0"});
-  static_cast<void>(other.expect("attached"));
+  // A trainer that has a connection, and not what comes with a place, gives the place back.
+  const bool keeps_place = lacks == "space=none" || lacks == "descriptors=0";
+  Process other;
+  if (keeps_place) {
+    other = Process("rider", {"batch=250", "epochs=0"});
+    static_cast<void>(other.expect("attached"));
+  }
   pause_us(700'000);
   starved.tell("there is room");
   const Words words = starved.expect("done");
   INFO(words.line());
   CHECK(words.text("over") == "left");
   CHECK(words.text("sound") == "yes");
-  CHECK(words.text("tried") == "yes");
+  if (lacks == "space=none") CHECK(words.text("tried") == "yes");
+}
+
+TEST_CASE("what a trainer holds of a loop that it left does not end its ride", "[ride][short]") {
+  const OwnDirectory directory;
+  Process first = serve_again({"stop_at=1700"});  // a ring has no epoch
+  ConsumerOptions options = quiet(64);
+  Consumer consumer(options);
+  std::optional<Batch> held;
+  const bool dies_in_loop = GENERATE(true, false);
+  const auto kill = [&] {
+    first.kill();
+    static_cast<void>(first.wait());
+  };
+  first.expect("made");
+  for (Batch& batch : consumer) {
+    held = batch.share();
+    if (dies_in_loop) kill();
+    break;
+  }
+  if (!dies_in_loop) kill();
+  CHECK(consumer.try_next(200).outcome == Outcome::timed_out);
+  Process second = serve_again();
+  CHECK(consumer.next().value().position() == epoch_samples);
+  CHECK(fault_of(*held) == "");
 }
