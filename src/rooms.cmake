@@ -192,7 +192,7 @@ batchcast_room(gpu
 
 # What a producer leaves of its stream in case it is killed.
 batchcast_room(life
-  DEPENDS core
+  DEPENDS core data
   PACKAGES nlohmann_json::nlohmann_json
   SOURCES life.cpp life_book.cpp life_files.cpp started_with.cpp)
 

@@ -4,6 +4,8 @@
 #
 # soak.sh [--simulate] [SECONDS [BINARY]]: the randomised tests over and over, with growing seeds, for 600 s
 # unless told otherwise. Stops at the first failure and says which seed it was.
+# soak.sh --kills [BINARY]: the storms of producers' deaths alone, until 1,000 producers and 10,000
+# trainers were killed.
 # BATCHCAST_SOAK_SEED is the first seed. With --simulate they are schedules of the simulation, on all processors.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -36,9 +38,17 @@ simulate() {
 if [ "${1:-}" = --simulate ]; then
   simulate "${2:-600}" "${3:-build/release/tests/simulation/batchcast_simulation}"
 fi
-seconds=${1:-600}
-binary=${2:-build/release/tests/batchcast_multiprocess}
 tests='[storm],[group-storm],[ride-storm],[desk],[crowd],[streams]'
+seconds=${1:-600}
+producers_wanted=0
+trainers_wanted=0
+if [ "$seconds" = --kills ]; then
+  tests='[ride-storm]'
+  seconds=0
+  producers_wanted=1000
+  trainers_wanted=10000
+fi
+binary=${2:-build/release/tests/batchcast_multiprocess}
 seed=${BATCHCAST_SOAK_SEED:-1}
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
@@ -48,9 +58,20 @@ if [ ! -x "$binary" ]; then
   exit 2
 fi
 
+# sum PATTERN: of the numbers that the last round said so.
+sum() { sed -n "s/.*$1.*/\1/p" "$output" | awk '{ n += $1 } END { print n + 0 }'; }
+
+# goes_on: whether time is left, or some are to be killed.
+goes_on() {
+  [ $(($(date +%s) - started)) -lt "$seconds" ] || [ $producers -lt $producers_wanted ] ||
+    [ $trainers -lt $trainers_wanted ]
+}
+
 started=$(date +%s)
 round=0
-while [ $(($(date +%s) - started)) -lt "$seconds" ]; do
+producers=0
+trainers=0
+while goes_on; do
   round=$((round + 1))
   began=$(date +%s)
   if ! BATCHCAST_TEST_SEED=$seed "$binary" "$tests" >"$output" 2>&1; then
@@ -58,8 +79,12 @@ while [ $(($(date +%s) - started)) -lt "$seconds" ]; do
     echo "soak: round $round failed; again with BATCHCAST_TEST_SEED=$seed $binary '$tests'"
     exit 1
   fi
-  kills=$(sed -n 's/.*: \([0-9]*\) killed.*/\1/p' "$output" | awk '{ n += $1 } END { print n + 0 }')
+  kills=$(sum ': \([0-9]*\) killed')
+  killed_producers=$(sum 'of them \([0-9]*\) producers')
+  producers=$((producers + killed_producers))
+  trainers=$((trainers + $(sum 'ride storm: \([0-9]*\) killed') - killed_producers))
   echo "soak: round $round, seed $seed, $kills kills, $(($(date +%s) - began)) s"
   seed=$((seed + 1))
 done
-echo "soak: $round rounds passed in $(($(date +%s) - started)) s"
+echo "soak: $round rounds passed in $(($(date +%s) - started)) s; of rides $producers producers and" \
+  "$trainers trainers were killed"

@@ -27,6 +27,7 @@ namespace detail {
 class ProducerCore;
 class SpanBuffer;
 }
+class Substitutions;
 
 struct ConsumerInfo {
   std::uint64_t id = 0;  ///< unique in the stream's life
@@ -198,6 +199,9 @@ class Producer {
   /// Adds a setting, which any thread may call until it is removed. Removing waits for calls of it.
   void add_setting(Setting setting);
   void remove_setting(const std::string& name);
+  /// Where a maker's workers find and note which samples stand in for bad ones; a Feeder gives it
+  /// to them. Null where no producer can go on with the stream after this one's death.
+  [[nodiscard]] Substitutions* substitutions() noexcept;
   [[nodiscard]] const std::string& stream() const noexcept;
   [[nodiscard]] const std::string& directory() const noexcept;
   /// The fields, without sample_id.

@@ -141,6 +141,7 @@ void WorkerPool::add() {
   auto worker = std::make_unique<Worker>();
   worker->samples = maker_.worker();
   worker->samples->note_in(*worker->spans);
+  if (Substitutions* const known = producer_.substitutions()) worker->samples->follow(*known);
   worker->fields.resize(maker_.schema().size());
   workers_.reserve(workers_.size() + 1);
   const std::lock_guard lock(mutex_);

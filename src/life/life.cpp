@@ -95,6 +95,35 @@ LifeMember member_in(const Json& json) {
   return member;
 }
 
+Json to_json(const std::map<std::uint64_t, std::uint64_t>& stand_ins) {
+  Json json = Json::object();
+  for (const auto& [position, sample_id] : stand_ins) json[std::to_string(position)] = sample_id;
+  return json;
+}
+
+/// Where it is wrong, bad samples are tried again.
+std::map<std::uint64_t, std::uint64_t> stand_ins_in(const Json& json) {
+  std::map<std::uint64_t, std::uint64_t> stand_ins;
+  try {
+    for (const auto& [position, sample_id] : json.items()) {
+      if (!sample_id.is_number_unsigned()) throw Malformed();
+      stand_ins.emplace(std::stoull(position), sample_id.get<std::uint64_t>());
+    }
+  } catch (const std::exception&) {
+    stand_ins.clear();
+  }
+  return stand_ins;
+}
+
+/// Where it is wrong, the stream has what its words say.
+std::map<std::string, std::string> settings_in(const Json& json) {
+  try {
+    return json.get<std::map<std::string, std::string>>();
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
 /// One that is wrong does not cost the others their places.
 std::vector<LifeMember> members_in(const Json& json) {
   std::vector<LifeMember> members;
@@ -120,6 +149,8 @@ std::string to_json(const Life& life) {
                {"greatest", life.greatest},
                {"deaths", life.deaths},
                {"started", to_json(life.started)},
+               {"settings", life.settings},
+               {"stand_ins", to_json(life.stand_ins)},
                {"members", Json::array()}};
   for (const LifeMember& member : life.members) json["members"].push_back(to_json(member));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -151,6 +182,8 @@ std::optional<Life> life_from(std::string_view text) {
     life.deaths = json.at("deaths").get<std::uint32_t>();
     life.started = started_in(json.at("started"));
     life.members = members_in(json.at("members"));
+    life.settings = settings_in(json.value("settings", Json::object()));
+    life.stand_ins = stand_ins_in(json.value("stand_ins", Json::object()));
     return life;
   } catch (const std::exception&) {
     return std::nullopt;

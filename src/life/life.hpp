@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,6 +80,10 @@ struct Life {
   std::uint32_t deaths = 0;
   StartedWith started = {};
   std::vector<LifeMember> members = {};
+  /// What was set while it was served, by name.
+  std::map<std::string, std::string> settings = {};
+  /// By position: the ids of samples that stand in for bad ones.
+  std::map<std::uint64_t, std::uint64_t> stand_ins = {};
 };
 
 /// The same once the producer that left this life was killed.

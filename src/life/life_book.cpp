@@ -9,12 +9,17 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
 namespace {
 
 constexpr std::uint64_t write_every_ns = 1'000'000'000;
+constexpr std::size_t stand_ins_max = 100'000;  // a life file of a few MiB
+
+/// By a keeper or an `ensure`, as the producer before was started.
+bool is_started_again() { return std::getenv(deaths_variable) != nullptr; }
 
 /// 0 for one that was started by hand.
 std::uint32_t deaths_before() {
@@ -26,14 +31,26 @@ std::uint32_t deaths_before() {
 
 LifeBook::LifeBook(std::string directory, Life life, LogCallback log)
     : directory_(std::move(directory)), log_(std::move(log)), life_(std::move(life)) {
-  take_over();
+  const auto warning = [this] {
+    const std::lock_guard lock(mutex_);
+    return take_over();
+  }();
+  warn(warning);
 }
 
 /// A producer that was killed left the file. Its members that live go on with this one.
-void LifeBook::take_over() {
+std::string LifeBook::take_over() {
   std::optional<Life> last = read_life(directory_);
-  if (!last || last->identity != life_.identity) return remove_lives(directory_);
-  std::vector<LifeMember>& members = last->members;
+  if (!last || last->identity != life_.identity) return remove_lives(directory_), std::string();
+  if (is_started_again()) settings_ = last->settings;
+  life_.settings = settings_;
+  go_on_with(*std::move(last));
+  if (!before_) remove_lives(directory_);
+  return before_ || !settings_.empty() ? write() : std::string();
+}
+
+void LifeBook::go_on_with(Life last) {
+  std::vector<LifeMember>& members = last.members;
   std::erase_if(members, [&](const LifeMember& member) {
     if (is_alive(member)) return false;
     remove_member_lock(directory_, member.lock);
@@ -45,14 +62,14 @@ void LifeBook::take_over() {
     return std::any_of(all.begin(), all.end(),
                        [&](const LifeMember& other) { return other.follows == member.key; });
   });
-  if (members.empty()) return remove_lives(directory_);
+  if (members.empty()) return;
   earlier_ = all;
-  before_ = std::move(last);
-  life_.position = before_->position;
-  life_.epoch = before_->epoch;
-  life_.greatest = std::max(before_->greatest, before_->position.position);
+  life_.position = last.position;
+  life_.epoch = last.epoch;
+  life_.greatest = std::max(last.greatest, last.position.position);
   life_.deaths = deaths_before();
-  write();
+  stand_ins_.put_all(last.stand_ins);
+  before_ = std::move(last);
 }
 
 bool LifeBook::is_alive(const LifeMember& member) const noexcept {
@@ -61,31 +78,37 @@ bool LifeBook::is_alive(const LifeMember& member) const noexcept {
 
 FileDescriptor LifeBook::admit(LifeMember member) {
   FileDescriptor lock;
-  try {
-    member.lock = lock_name(member.key);
-    lock = make_member_lock(directory_, member.lock);
-    life_.members.push_back(std::move(member));
-    write();
-  } catch (const std::exception& error) {
-    if (!std::exchange(has_warned_, true)) {
-      log_(LogLevel::warning,
-           text("a trainer does not keep its place if this producer is killed: {}", error.what()));
+  std::string warning;
+  {
+    const std::lock_guard writing(mutex_);
+    try {
+      member.lock = lock_name(member.key);
+      lock = make_member_lock(directory_, member.lock);
+      life_.members.push_back(std::move(member));
+      warning = write();
+    } catch (const std::exception& error) {
+      warning = warning_of("a trainer does not keep its place if this producer is killed", error);
     }
   }
+  warn(warning);
   return lock;
 }
 
 void LifeBook::remove(const MemberKey& key) {
+  std::unique_lock lock(mutex_);
   const auto found = std::find_if(life_.members.begin(), life_.members.end(),
                                   [&](const LifeMember& one) { return one.key == key; });
   if (found == life_.members.end()) return;
   remove_member_lock(directory_, found->lock);
   life_.members.erase(found);
-  write();
+  const std::string warning = write();
+  lock.unlock();
+  warn(warning);
 }
 
 void LifeBook::note(StreamPoint position, std::uint64_t epoch,
                     const std::map<MemberKey, MemberPlace>& places, std::uint64_t now_ns) {
+  std::unique_lock lock(mutex_);
   if (position != life_.position || epoch != life_.epoch) has_changed_ = true;
   if (noted_ && position < *noted_) life_.greatest = position.position;  // it went back
   noted_ = position;
@@ -112,28 +135,79 @@ void LifeBook::note(StreamPoint position, std::uint64_t epoch,
     return true;
   });
   static_cast<void>(gone);
-  write();
+  const std::string warning = write();
+  lock.unlock();
+  warn(warning);
+}
+
+void LifeBook::keep_settings(const std::map<std::string, std::string>& settings) {
+  std::unique_lock lock(mutex_);
+  life_.settings = settings;
+  const std::string warning = write();
+  lock.unlock();
+  warn(warning);
+}
+
+void LifeBook::decide(std::uint64_t position, std::uint64_t sample_id) {
+  if (!stand_ins_.put(position, sample_id)) return;
+  has_decided_.store(true);
+  std::unique_lock lock(mutex_);
+  // Another worker may have written this one too.
+  if (!has_decided_.load()) return;
+  if (life_.members.empty() && earlier_.empty()) return;
+  const std::string warning = write();
+  lock.unlock();
+  warn(warning);
+}
+
+void LifeBook::forget_decisions_below(std::uint64_t position) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const LifeMember& member : earlier_) position = std::min(position, member.floor.position);
+  }
+  stand_ins_.forget_below(position);
 }
 
 void LifeBook::end() noexcept {
+  const std::lock_guard lock(mutex_);
   // Another producer may have the directory since it was called first.
   if (!std::exchange(has_ended_, true)) remove_lives(directory_);
 }
 
-void LifeBook::write() noexcept {
+std::string LifeBook::write() noexcept {
   has_changed_ = false;
-  if (has_ended_) return;
+  has_decided_.store(false);
+  if (has_ended_) return {};
   try {
     Life all = life_;
+    all.stand_ins = stand_ins_.all();
     all.members.insert(all.members.end(), earlier_.begin(), earlier_.end());
+    const bool are_too_many = all.stand_ins.size() > stand_ins_max;
+    if (are_too_many) {
+      all.stand_ins.erase(std::next(all.stand_ins.begin(), stand_ins_max), all.stand_ins.end());
+    }
     write_life(directory_, all);
+    if (are_too_many && !std::exchange(has_warned_, true)) {
+      return text(
+          "more than {} samples that were published lately stand in for bad ones: those beyond are "
+          "tried again if this producer is killed",
+          stand_ins_max);
+    }
   } catch (const std::exception& error) {
-    if (std::exchange(has_warned_, true)) return;
-    log_(LogLevel::warning,
-         text("where its trainers are cannot be noted, so they may not find their places if this "
-              "producer is killed: {}",
-              error.what()));
+    return warning_of(
+        "where its trainers are cannot be noted, so they may not find their places if this "
+        "producer is killed",
+        error);
   }
+  return {};
+}
+
+std::string LifeBook::warning_of(const char* what, const std::exception& error) {
+  return std::exchange(has_warned_, true) ? std::string() : text("{}: {}", what, error.what());
+}
+
+void LifeBook::warn(const std::string& warning) const {
+  if (!warning.empty()) log_(LogLevel::warning, warning);
 }
 
 std::string LifeBook::lock_name(const MemberKey& key) const {

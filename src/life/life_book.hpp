@@ -4,11 +4,15 @@
 
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/log.hpp>
+#include <batchcast/data/maker.hpp>
 #include "life/life.hpp"
+#include "life/stand_ins.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +21,8 @@ namespace batchcast::inline v0_1::detail {
 
 /// A producer's own life, and what is left of those before: who goes on with the next producer if
 /// this one is killed. Keeps the life file. A disk that is full costs a warning, and no trainer its
-/// place here. Belongs to the door's thread.
-class LifeBook {
+/// place here. Belongs to the door's thread, except for what says otherwise.
+class LifeBook final : public Substitutions {
  public:
   /// `directory`: the stream's. `life`: of this producer, without members.
   LifeBook(std::string directory, Life life, LogCallback log);
@@ -39,18 +43,41 @@ class LifeBook {
   /// moved; at once where a member began a loop, or paused.
   void note(StreamPoint position, std::uint64_t epoch,
             const std::map<MemberKey, MemberPlace>& places, std::uint64_t now_ns);
+  /// What the producers before this one were set to; empty for one that a person started.
+  [[nodiscard]] const std::map<std::string, std::string>& settings() const noexcept {
+    return settings_;
+  }
+  /// Writes them. From any thread.
+  void keep_settings(const std::map<std::string, std::string>& settings);
+  /// Those of all lives. From any thread.
+  [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t position) const override {
+    return stand_ins_.at(position);
+  }
+  /// Writes it, where a consumer rides. From any thread.
+  void decide(std::uint64_t position, std::uint64_t sample_id) override;
+  /// No sample below that position is made again, unless a member that has not come needs it.
+  void forget_decisions_below(std::uint64_t position);
   /// The stream came to its end, or was stopped: no producer goes on with it.
   void end() noexcept;
 
  private:
-  void take_over();
-  void write() noexcept;
+  // `mutex_` is held by the caller, who warns without it. A warning is empty for none.
+  [[nodiscard]] std::string take_over();
+  void go_on_with(Life last);
+  [[nodiscard]] std::string write() noexcept;
+  [[nodiscard]] std::string warning_of(const char* what, const std::exception& error);
+
+  void warn(const std::string& warning) const;
   [[nodiscard]] std::string lock_name(const MemberKey& key) const;
 
   const std::string directory_;
   const LogCallback log_;
-  Life life_;
+  std::map<std::string, std::string> settings_;  ///< of earlier producers
   std::optional<Life> before_;
+  StandIns stand_ins_;
+  std::atomic<bool> has_decided_{false};  ///< since the file was written
+  std::mutex mutex_;                      ///< of what follows, and of the file
+  Life life_;
   std::vector<LifeMember> earlier_;  ///< attachments to earlier producers that are not given up
   std::uint64_t written_ns_ = 0;
   bool has_changed_ = false;

@@ -29,9 +29,13 @@ constexpr std::array<std::string_view, 10> kept_names = {"BATCHCAST_",
                                                          "XDG_",
                                                          "HOME"};
 
+/// What must not lie on a disk. Who starts the next producer passes on what it has of these.
+constexpr std::array<std::string_view, 2> secrets = {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"};
+
 bool is_kept(std::string_view variable) {
   const std::string_view name = variable.substr(0, variable.find('='));
   if (name == deaths_variable) return false;
+  if (std::find(secrets.begin(), secrets.end(), name) != secrets.end()) return false;
   return std::any_of(kept_names.begin(), kept_names.end(), [&](std::string_view kept) {
     return kept.back() == '_' ? name.starts_with(kept) : name == kept;
   });

@@ -58,19 +58,24 @@ void LifeNotes::look(std::uint64_t now_ns) {
   std::map<MemberKey, MemberPlace> places;
   StreamPoint position;
   std::uint64_t epoch = 0;
+  std::uint64_t lowest = 0;
   for (ServedRing* const ring : rings_.all()) {
     const WriterStatus status = ring->writer().status();
     if (ring == rings_.all().front()) {
       position.position = status.published;
       epoch = status.epoch;
+      // A newcomer, or one between two loops, may begin there.
+      lowest = std::min(position.position, epoch * ring->writer().samples_per_epoch());
     }
     const std::string incarnation = incarnation_of(*ring);
     for (const ConsumerStatus& one : status.consumers) {
       if (one.mirrors) continue;
       const std::uint64_t floor = place_in_ring(one.position, status.published, ring->capacity());
+      lowest = std::min(lowest, floor);
       places[{incarnation, one.consumer_id}] = {{floor}, one.state != ConsumerState::paused};
     }
   }
+  book_->forget_decisions_below(lowest);
   book_->note(position, epoch, places, now_ns);
 }
 

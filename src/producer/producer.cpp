@@ -95,6 +95,7 @@ void Producer::report_making(std::function<MakingStats()> report) {
 void Producer::add_spans(std::shared_ptr<detail::SpanBuffer> spans) {
   if (!core_->in_forked_child()) core_->tracing().add(std::move(spans));
 }
+Substitutions* Producer::substitutions() noexcept { return core_->substitutions(); }
 
 const std::string& Producer::stream() const noexcept { return core_->options().stream; }
 

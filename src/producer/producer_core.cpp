@@ -64,6 +64,10 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
       reception_({options_, rings_, rate_, log_, life_ ? &*life_ : nullptr}),
       tracing_(rings_),
       commands_(*this) {
+  if (life_) {
+    settings_.go_on(
+        life_->settings(), [this](const auto& values) { life_->keep_settings(values); }, log_);
+  }
   add_producer_settings(settings_, rings_, options_);
   constexpr unsigned own_threads = 3;  // bc-door, bc-control, bc-messages
   rehearse_threads(own_threads + zmq_threads, zmq_bytes,

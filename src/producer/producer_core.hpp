@@ -67,6 +67,8 @@ class ProducerCore {
   [[nodiscard]] Settings& settings() noexcept { return settings_; }
   [[nodiscard]] const Settings& settings() const noexcept { return settings_; }
   [[nodiscard]] Tracing& tracing() noexcept { return tracing_; }
+  /// Null where no producer can go on with the stream.
+  [[nodiscard]] Substitutions* substitutions() noexcept { return life_ ? &*life_ : nullptr; }
   /// Empty: none reports.
   void report_making(std::function<MakingStats()> report);
   /// The names of an earlier producer's trainers that have not come, and whose places are kept.

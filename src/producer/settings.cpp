@@ -22,11 +22,37 @@ constexpr auto patience = std::chrono::milliseconds(500);
 }  // namespace
 
 void Settings::add(Setting setting) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const std::string name = setting.name;
   std::string initial = setting.get ? setting.get() : "";
-  settings_[name] = {std::move(setting), std::move(initial)};
+  Known& known = settings_[name];
+  known = {std::move(setting), std::move(initial)};
+  const std::optional<Said> said = known.is_there() ? set_again(known.setting) : std::nullopt;
   added_.notify_all();
+  lock.unlock();
+  if (said) log_(said->level, said->text);
+}
+
+void Settings::go_on(Values earlier, std::function<void(const Values&)> keep, LogCallback log) {
+  const std::lock_guard lock(mutex_);
+  kept_ = std::move(earlier);
+  keep_ = std::move(keep);
+  log_ = std::move(log);
+}
+
+std::optional<Settings::Said> Settings::set_again(const Setting& setting) {
+  const auto earlier = kept_.find(setting.name);
+  if (earlier == kept_.end()) return std::nullopt;
+  try {
+    setting.set(earlier->second);
+    return Said{LogLevel::info, text("{} is {}, as it was set while its last producer ran",
+                                     setting.name, printable(earlier->second))};
+  } catch (const std::exception& error) {
+    kept_.erase(earlier);
+    return Said{LogLevel::warning,
+                text("{} was set while its last producer ran, and cannot be set again: {}",
+                     setting.name, error.what())};
+  }
 }
 
 void Settings::remove(const std::string& name) {
@@ -77,6 +103,16 @@ std::vector<Settings::Changed> Settings::set(
     }
     throw;
   }
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].second == "default") {
+      kept_.erase(changed[i].name);
+    } else {
+      kept_[changed[i].name] = changed[i].after;
+    }
+  }
+  const Values kept = kept_;
+  lock.unlock();  // it writes a file, and may log
+  if (keep_) keep_(kept);
   return changed;
 }
 

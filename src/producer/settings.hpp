@@ -2,11 +2,14 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/log.hpp>
 #include <batchcast/producer.hpp>
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,11 @@ class Settings {
   /// Another one of that name is replaced. One without functions comes soon: `set` waits up to half
   /// a second for it.
   void add(Setting setting);
+  using Values = std::map<std::string, std::string>;
+  /// Comes first. What an earlier producer of the stream was set to is set as soon as that setting
+  /// is there. `keep` gets what is set to other values than it had when it was added, each time
+  /// that changes.
+  void go_on(Values earlier, std::function<void(const Values&)> keep, LogCallback log);
   /// Waits for a call of it that is under way.
   void remove(const std::string& name);
 
@@ -42,10 +50,18 @@ class Settings {
   };
   [[nodiscard]] Known& known(const std::string& name);
   [[nodiscard]] bool comes_soon(const std::string& name) const;
+  struct Said {
+    LogLevel level;
+    std::string text;
+  };
+  [[nodiscard]] std::optional<Said> set_again(const Setting& setting);
 
   mutable std::mutex mutex_;
   std::condition_variable added_;
   std::map<std::string, Known> settings_;
+  Values kept_;  ///< also of settings that are not there yet
+  std::function<void(const Values&)> keep_;
+  LogCallback log_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -196,6 +196,45 @@ same "exit code of a consumer whose keeper was ended" 4 $?
 grep -q 'its keeper got SIGTERM' "$work/waits" || fail "no reason: $(cat "$work/waits")"
 [ ! -e "$work/streams/s" ] || fail "a keeper that was ended leaves $(ls "$work/streams/s")"
 
+echo "-- what was set is kept for a producer that is started again by itself, and no secret is"
+# has NAME VALUE    whether the stream has that; it is set to it again.
+has() { "$batchcast" set s "$1=$2" 2>&1 | tee "$work/has" | grep -q "^$1: $2 → $2\$"; }
+HF_TOKEN=hidden HUGGING_FACE_HUB_TOKEN=hidden HF_HOME=shown \
+  "$batchcast" serve $source --stream s --wait-for 1 --workers 1 --keep-alive >"$work/kept" 2>&1 &
+keeper=$!
+until_true test -S "$work/streams/s/door"
+expect 0 '^ahead: 2 → 3$' set s ahead=3 workers=2
+grep -rqs shown "$work/streams/s/life" || fail "the environment is not kept"
+grep -rqs hidden "$work/streams" && fail "a secret lies on the disk"
+for life in 1 2; do  # the second time a trainer is there
+  last=$(cat "$work/streams/s/lock")
+  kill -KILL "$last"
+  until_true sh -c "test -S '$work/streams/s/door' && [ \"\$(cat '$work/streams/s/lock')\" != $last ]"
+  for setting in "ahead 3" "workers 2"; do
+    # shellcheck disable=SC2086
+    until_true has $setting || fail "after $life deaths a keeper's producer has not $setting: $(cat "$work/has")"
+  done
+  if [ $life = 1 ]; then
+    "$batchcast" consume s --connect-timeout 20 >/dev/null 2>&1 &
+    consumer=$!
+    until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'"
+  fi
+done
+expect 0 '^ahead: 3 → 2$' set s ahead=default
+kill -KILL $keeper
+kill -KILL "$(cat "$work/streams/s/lock")"
+wait $keeper 2>/dev/null
+expect 0 served ensure s $source --wait-for 1 --workers 1
+until_true has ahead 2 || fail "what ensure started has not the default: $(cat "$work/has")"
+until_true has workers 2 || fail "what ensure started has not what was set: $(cat "$work/has")"
+kill -KILL "$(cat "$work/streams/s/lock")"
+until_true sh -c "! '$batchcast' ls s --json | grep -q running"
+"$batchcast" serve $source --stream s --wait-for 1 --workers 1 >/dev/null 2>&1 &
+producer=$!
+until_true has workers 1 || fail "what a person started has not its words' value: $(cat "$work/has")"
+kill -TERM $producer
+wait $producer $consumer
+
 echo "-- a keeper ends with its worker's exit code"
 expect 2 'does not go with a .synthetic:. source' serve $source --recipe no-such-recipe --stream s --keep-alive
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -209,4 +210,62 @@ TEST_CASE("without descriptors, or on a full disk, a member keeps its place") {
   book.note({300}, 0, {{lives.member(1, 0).key, {40}}}, 15 * second_ns);
   CHECK(read_life(lives.path())->members.front().floor == StreamPoint{40});
   CHECK(lives.begin().before()->members.size() == 1);
+}
+
+TEST_CASE("what stands in for bad samples is written before it is published") {
+  Lives lives;
+  LifeBook& first = lives.begin();
+  first.decide(5, 6);  // no trainer is there yet: it is written with the first
+  CHECK_FALSE(read_life(lives.path()));
+  const FileDescriptor lock = first.admit(lives.member(1, 3));
+  first.decide(9, 10);
+  using Decided = std::map<std::uint64_t, std::uint64_t>;
+  CHECK(read_life(lives.path())->stand_ins == Decided{{5, 6}, {9, 10}});
+  LifeBook& second = lives.begin();
+  CHECK(second.at(5) == 6);
+  CHECK(second.at(9) == 10);
+  CHECK_FALSE(second.at(6));
+  second.forget_decisions_below(9);  // its member has not come, and may need more
+  CHECK(second.at(5) == 6);
+  second.forget_decisions_below(1);
+  CHECK(second.at(5) == 6);
+  LifeBook& third = lives.begin(std::string(32, 'b'));  // another stream
+  CHECK_FALSE(third.at(5));
+  third.decide(5, 6);
+  third.decide(9, 10);
+  third.forget_decisions_below(9);
+  CHECK_FALSE(third.at(5));
+  CHECK(third.at(9) == 10);
+}
+
+TEST_CASE("what was set is for a producer that is started again by itself") {
+  Lives lives;
+  using Values = std::map<std::string, std::string>;
+  lives.begin().keep_settings({{"ahead", "5"}});
+  CHECK(read_life(lives.path())->settings == Values{{"ahead", "5"}});
+  SECTION("started by a keeper, also where no trainer is there") {
+    for (int death = 0; death < 2; ++death) {
+      ::setenv(deaths_variable, "0", 1);
+      LifeBook& next = lives.begin();
+      ::unsetenv(deaths_variable);
+      CHECK(next.settings() == Values{{"ahead", "5"}});
+      CHECK_FALSE(next.before());
+    }
+  }
+  SECTION("started by hand") {
+    CHECK(lives.begin().settings().empty());
+    CHECK_FALSE(read_life(lives.path()));
+  }
+}
+
+TEST_CASE("no more stand-ins are written than a life file may have, and one warning says so") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  constexpr std::uint64_t most = 100'000;
+  for (std::uint64_t position = 0; position <= most; ++position) book.decide(position, 1);
+  const FileDescriptor lock = book.admit(lives.member(1, 0));
+  CHECK(read_life(lives.path())->stand_ins.size() == most);
+  book.decide(most + 1, 1);
+  CHECK(lives.told().size() == 1);
+  CHECK(lives.begin().at(most - 1) == 1);
 }

@@ -12,9 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace batchcast;
 using namespace batchcast::detail;
@@ -46,6 +50,8 @@ Life sample_life() {
   member.floor = {12'000};
   member.in_loop = true;
   life.members.push_back(member);
+  life.settings = {{"ahead", "5"}, {"workers", "auto"}};
+  life.stand_ins = {{7, 8}, {12'400, 3}};
   return life;
 }
 
@@ -65,6 +71,42 @@ TEST_CASE("a life is read as it was written") {
   CHECK((member.pace == Pace::free && member.between_epochs == BetweenEpochs::let_go));
   CHECK((member.ring == "host" && member.batch_size == 64 && member.floor == StreamPoint{12'000}));
   CHECK(member.in_loop);
+  CHECK(life.settings == sent.settings);
+  CHECK(life.stand_ins == sent.stand_ins);
+}
+
+TEST_CASE("what stands in, or was set, and is wrong costs no member its place") {
+  const std::string good = to_json(sample_life());
+  for (const auto& [text, other] :
+       {std::pair("\"12400\": 3", "\"12400\": -3"), std::pair("\"12400\": 3", "\"x\": 3"),
+        std::pair("\"ahead\": \"5\"", "\"ahead\": 5")}) {
+    std::string changed = good;
+    changed.replace(changed.find(text), std::string(text).size(), other);
+    const auto life = life_from(changed);
+    REQUIRE(life);
+    CHECK(life->members.size() == 1);
+    CHECK((life->stand_ins.empty() || life->settings.empty()));
+  }
+}
+
+TEST_CASE("no secret of a producer's environment is kept for the next one") {
+  for (const char* name :
+       {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HOME", "BATCHCAST_X", "OTHER"}) {
+    ::setenv(name, "value", 1);
+  }
+  const StartedWith started = started_here({"batchcast", "serve"});
+  const auto is_kept = [&](const std::string& name) {
+    const std::vector<std::string>& all = started.environment;
+    return std::find(all.begin(), all.end(), name + "=value") != all.end();
+  };
+  CHECK((is_kept("HF_HOME") && is_kept("BATCHCAST_X")));
+  CHECK_FALSE(is_kept("HF_TOKEN"));
+  CHECK_FALSE(is_kept("HUGGING_FACE_HUB_TOKEN"));
+  CHECK_FALSE(is_kept("OTHER"));
+  for (const char* name :
+       {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_HOME", "BATCHCAST_X", "OTHER"}) {
+    ::unsetenv(name);
+  }
 }
 
 TEST_CASE("what is no life is none") {

@@ -3,6 +3,7 @@
 #include "ride.hpp"
 
 #include "consume.hpp"
+#include "failing_calls.hpp"
 #include "process.hpp"
 
 #include <sys/prctl.h>
@@ -24,6 +25,7 @@ namespace {
 /// Serves until the test closes its standard input or kills it. `stop_at`: makes no sample from
 /// there on, and ends at the test's next line.
 int phoenix(const Words& words) {
+  begin_failing(words);
   const auto size = [&](const char* key, std::int64_t otherwise) {
     return static_cast<std::uint64_t>(words.number(key, otherwise));
   };
@@ -50,7 +52,11 @@ int phoenix(const Words& words) {
   plan.pause_us = size("pause_us", 0);
   Server server(std::move(options), plan);
   say("serves");
-  if (hear()) server.stop();
+  if (!hear()) return 0;
+  const std::string warnings = server.lines_with("cannot be noted");
+  say(std::string("stops failed=") + (has_failed() ? "yes" : "no") +
+      " warnings=" + std::to_string(std::count(warnings.begin(), warnings.end(), '\n')));
+  server.stop();
   return 0;
 }
 
@@ -67,13 +73,23 @@ class Ride {
       : words_(words),
         consumer_(consumer_options(words)),
         samples_(consumer_.samples_per_epoch()),
+        leaves_{size("leaves_every"), size("leaves_after")},
         checker_(samples_) {}
 
   void run() {
     say("attached");
+    begin_failing(words_);
     const auto epochs = static_cast<std::uint64_t>(words_.number("epochs"));
     while (epochs == 0 || epochs_ < epochs) {
-      for (Batch& batch : consumer_) see(batch);
+      const std::uint64_t leaves_after = leaves_.after(epochs_);
+      std::uint64_t batches = 0;
+      for (Batch& batch : consumer_) {
+        see(batch);
+        if (++batches != leaves_after) continue;
+        checker_.expect_gap();
+        break;
+      }
+      if (words_.text("between") == "let_go") checker_.expect_gap();
       ++epochs_;
       if (words_.has("until_told") && is_told()) break;
     }
@@ -94,16 +110,23 @@ class Ride {
     word("late", stats.late_wakeups);
     word("lives", lives_.size());
     word("digest", digest_);
+    line += std::string(" failed=") + (has_failed() ? "yes" : "no");
     if (!fault.empty()) line += " fault: " + fault;
     return line;
   }
 
  private:
+  [[nodiscard]] std::uint64_t size(const char* key) const {
+    return static_cast<std::uint64_t>(words_.number(key));
+  }
+
   void see(Batch& batch) {
+    const bool misses = words_.text("pace") == "free";
+    if (misses) checker_.expect_gap();
     checker_.see(batch);
     const auto batch_size = consumer_.batch_size();
     const std::uint64_t left = samples_ - batch.position() % samples_;
-    if (batch.size() != std::min(batch_size, left) && fault_.empty()) {
+    if (!misses && batch.size() != std::min(batch_size, left) && fault_.empty()) {
       fault_ = "a batch of " + std::to_string(batch.size()) + " samples at position " +
                std::to_string(batch.position());
     }
@@ -138,6 +161,7 @@ class Ride {
   const Words& words_;
   Consumer consumer_;
   const std::uint64_t samples_;
+  const EarlyLeaves leaves_;
   Checker checker_;
   std::string fault_;
   std::set<std::string> lives_;
@@ -171,15 +195,44 @@ void limit_address_space(std::optional<std::size_t> more) {
   ::setrlimit(RLIMIT_AS, &limit);
 }
 
-/// A trainer that has no address space for the next producer's ring until the test sends a line.
+/// Takes all descriptors that this process may have, but for so many.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(std::size_t left) {
+    constexpr rlim_t enough = 256;
+    rlimit limit = {};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = enough;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd = ::dup(STDIN_FILENO); fd >= 0; fd = ::dup(STDIN_FILENO)) taken_.push_back(fd);
+    for (; left > 0 && !taken_.empty(); --left) give_back();
+  }
+  ~FewDescriptors() {
+    while (!taken_.empty()) give_back();
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  void give_back() {
+    ::close(taken_.back());
+    taken_.pop_back();
+  }
+  std::vector<int> taken_;
+};
+
+/// A trainer that has no address space for the next producer's ring, or no descriptors but for
+/// `descriptors`, until the test sends a line.
 int starved_rider(const Words& words) {
   ConsumerOptions options = consumer_options(words);
   std::string told;
   options.log = [&](LogLevel, std::string_view line) { told += line; };
   bool starves = false;
+  std::optional<FewDescriptors> few;
   options.while_waiting = [&] {
     if (!starves || !is_told()) return;
     starves = false;
+    few.reset();
     limit_address_space(std::nullopt);
   };
   Consumer consumer(options);
@@ -195,7 +248,11 @@ int starved_rider(const Words& words) {
   static_cast<void>(hear());                                           // its producer is dead
   if (consumer.try_next(300).outcome != Outcome::timed_out) return 1;  // it has given the ring up
   constexpr std::size_t for_a_thread = std::size_t{24} << 20;
-  limit_address_space(for_a_thread);
+  if (words.has("descriptors")) {
+    few.emplace(static_cast<std::size_t>(words.number("descriptors")));
+  } else {
+    limit_address_space(for_a_thread);
+  }
   starves = true;
   say("starves");
   std::string over = "left";
@@ -217,10 +274,13 @@ const RoleRegistration starved_role("starved_rider", starved_rider);
 }  // namespace
 
 std::string digest_of_ride(std::uint64_t batch_size, std::uint64_t epochs,
-                           std::uint64_t samples_per_epoch) {
+                           std::uint64_t samples_per_epoch, const EarlyLeaves& leaves) {
   std::uint64_t digest = digest_begin;
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    std::uint64_t batches = 0;
     for (std::uint64_t at = 0; at < samples_per_epoch; at += batch_size) {
+      if (batches != 0 && batches == leaves.after(epoch)) break;
+      ++batches;
       const std::uint64_t size = std::min(batch_size, samples_per_epoch - at);
       digest = mixed(digest, size);
       for (std::uint64_t i = 0; i < size; ++i) {

@@ -9,9 +9,21 @@
 // The roles `phoenix`, a producer of a stream that can be made again, and `rider`, a trainer of it.
 namespace batchcast::testing {
 
+/// Loops that a rider leaves early: of so many the last one, after that many batches.
+struct EarlyLeaves {
+  std::uint64_t every = 0;  ///< 0: none
+  std::uint64_t batches = 0;
+
+  /// After how many batches it leaves that loop; 0: at its end.
+  [[nodiscard]] constexpr std::uint64_t after(std::uint64_t loop) const noexcept {
+    return every != 0 && loop % every == every - 1 ? batches : 0;
+  }
+};
+
 /// The digest that a rider says, of batches that no death disturbs.
 [[nodiscard]] std::string digest_of_ride(std::uint64_t batch_size, std::uint64_t epochs,
-                                         std::uint64_t samples_per_epoch);
+                                         std::uint64_t samples_per_epoch,
+                                         const EarlyLeaves& leaves = {});
 
 /// A stream `s` that is pure, as far as its producer says.
 [[nodiscard]] ProducerOptions phoenix_options(std::uint64_t samples_per_epoch, std::uint64_t memory,

@@ -81,71 +81,6 @@ TEST_CASE("trainers ride through kills of their producer", "[ride][short]") {
   CHECK(directory.entries() == 0);
 }
 
-/// Producers and trainers are killed and stopped at random moments, also in a producer's first
-/// second. Others join and are killed. Those that survive get what no death disturbs.
-TEST_CASE("a storm of deaths", "[ride-storm]") {
-  std::mt19937_64 random(test_seed("ride storm"));
-  const std::uint64_t kills = scaled(30, 5);
-  const std::vector<std::uint64_t> sizes = {37, 64, 7, 250};
-  const OwnDirectory directory;
-  Process producer = serve_again({"wait_for=4"});
-  std::vector<Process> survivors;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    survivors.emplace_back(
-        "rider", std::vector<std::string>{"batch=" + std::to_string(sizes[i]), "until_told=1",
-                                          "hold=" + std::to_string(i),
-                                          "pause_us=" + std::to_string(100 * sizes[i])});
-    static_cast<void>(survivors.back().expect("attached"));
-  }
-  std::vector<Process> others;
-  std::uint64_t producers_killed = 0, trainers_killed = 0;
-  while (producers_killed < kills) {
-    pause_us(random() % (random() % 4 == 0 ? 800'000 : 60'000));
-    switch (random() % 8) {
-      case 0:
-      case 1:
-        producer.kill();
-        static_cast<void>(producer.wait());
-        ++producers_killed;
-        if (random() % 2 == 0) pause_us(random() % 200'000);
-        producer = serve_again();
-        break;
-      case 2:
-      case 3:
-      case 4:
-        others.emplace_back(
-            "rider", std::vector<std::string>{"batch=" + std::to_string(1 + random() % 300),
-                                              "pause_us=" + std::to_string(random() % 2'000)});
-        break;
-      case 5:
-      case 6:
-        if (others.empty()) break;
-        others.erase(others.begin() + static_cast<std::ptrdiff_t>(random() % others.size()));
-        ++trainers_killed;
-        break;
-      default: {
-        Process& stopped = random() % 3 == 0 ? producer : survivors[random() % survivors.size()];
-        stopped.signal(SIGSTOP);
-        pause_us(random() % 200'000);
-        stopped.signal(SIGCONT);
-      }
-    }
-  }
-  others.clear();
-  for (Process& survivor : survivors) survivor.tell("enough");
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const Words words = expect_sound(survivors[i], "left", 120'000);
-    const auto epochs = static_cast<std::uint64_t>(words.number("epochs"));
-    CHECK(words.text("digest") == digest_of_ride(sizes[i], epochs, epoch_samples));
-    CHECK(words.number("lives") > 1);
-  }
-  std::printf("ride storm: %llu killed, of them %llu producers\n",
-              static_cast<unsigned long long>(producers_killed + trainers_killed),
-              static_cast<unsigned long long>(producers_killed));
-  producer.tell("stop");
-  static_cast<void>(producer.wait());
-}
-
 TEST_CASE("a batch that a death cuts short is withheld", "[ride][short]") {
   const OwnDirectory directory;
   // Without a trainer that asks for more, 1,000 samples are made: no multiple of 64.
@@ -467,7 +402,12 @@ TEST_CASE("a trainer without memory for the next ring keeps its place", "[ride][
   const OwnDirectory directory;
   const std::string memory = "memory=67108864";
   Process first = serve_again({"stop_at=640", memory});
-  Process starved("starved_rider", {"batch=64", "before=10", "after=40"});
+  // Address space, or descriptors: for none, for a connection, for parts of what comes with a
+  // place.
+  const std::string lacks =
+      GENERATE("space=none", "descriptors=0", "descriptors=1", "descriptors=3", "descriptors=5");
+  CAPTURE(lacks);
+  Process starved("starved_rider", {"batch=64", "before=10", "after=40", lacks});
   static_cast<void>(starved.expect("stands"));
   first.expect("made");
   first.kill();
@@ -476,13 +416,42 @@ TEST_CASE("a trainer without memory for the next ring keeps its place", "[ride][
   static_cast<void>(starved.expect("starves"));
   Process second = serve_again({"n=3000", memory});
   // Where the place were given up, this one would read on, and the ring would lose those samples.
-  Process other("rider", {"batch=250", "epochs=0"});
-  static_cast<void>(other.expect("attached"));
+  // A trainer that has a connection, and not what comes with a place, gives the place back.
+  const bool keeps_place = lacks == "space=none" || lacks == "descriptors=0";
+  Process other;
+  if (keeps_place) {
+    other = Process("rider", {"batch=250", "epochs=0"});
+    static_cast<void>(other.expect("attached"));
+  }
   pause_us(700'000);
   starved.tell("there is room");
   const Words words = starved.expect("done");
   INFO(words.line());
   CHECK(words.text("over") == "left");
   CHECK(words.text("sound") == "yes");
-  CHECK(words.text("tried") == "yes");
+  if (lacks == "space=none") CHECK(words.text("tried") == "yes");
+}
+
+TEST_CASE("what a trainer holds of a loop that it left does not end its ride", "[ride][short]") {
+  const OwnDirectory directory;
+  Process first = serve_again({"stop_at=1700"});  // a ring has no epoch
+  ConsumerOptions options = quiet(64);
+  Consumer consumer(options);
+  std::optional<Batch> held;
+  const bool dies_in_loop = GENERATE(true, false);
+  const auto kill = [&] {
+    first.kill();
+    static_cast<void>(first.wait());
+  };
+  first.expect("made");
+  for (Batch& batch : consumer) {
+    held = batch.share();
+    if (dies_in_loop) kill();
+    break;
+  }
+  if (!dies_in_loop) kill();
+  CHECK(consumer.try_next(200).outcome == Outcome::timed_out);
+  Process second = serve_again();
+  CHECK(consumer.next().value().position() == epoch_samples);
+  CHECK(fault_of(*held) == "");
 }

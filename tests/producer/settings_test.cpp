@@ -5,7 +5,9 @@
 #include <batchcast/core/error.hpp>
 
 #include <chrono>
+#include <map>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "catch.hpp"
@@ -34,4 +36,34 @@ TEST_CASE("who sets what comes soon waits for it, and for nothing else") {
   CHECK_THROWS_AS(settings.set({{"workers", "4"}}), InvalidArgument);
   settings.add({"never", {}, {}});
   CHECK_THROWS_AS(settings.set({{"never", "4"}}), InvalidArgument);
+}
+
+TEST_CASE("what an earlier producer was set to is set once it is there, and kept") {
+  Settings settings;
+  std::map<std::string, std::string> kept;
+  std::string told;
+  settings.go_on(
+      {{"ahead", "5"}, {"workers", "many"}, {"gone", "1"}},
+      [&](const auto& values) { kept = values; },
+      [&](LogLevel, std::string_view text) { told += text; });
+  std::string ahead = "2";
+  std::string workers = "1";
+  settings.add({"ahead", [&] { return ahead; }, [&](const std::string& value) { ahead = value; }});
+  CHECK(ahead == "5");
+  settings.add({"workers", {}, {}});
+  settings.add({"workers", [&] { return workers; },
+                [&](const std::string& value) {
+                  if (value == "many") throw InvalidArgument("not many");
+                  workers = value;
+                }});
+  CHECK(workers == "1");
+  CHECK(told.find("not many") != std::string::npos);
+  static_cast<void>(settings.set({{"workers", "4"}}));
+  using Values = std::map<std::string, std::string>;
+  CHECK(kept == Values{{"ahead", "5"}, {"gone", "1"}, {"workers", "4"}});
+  // What the words say.
+  CHECK(settings.set({{"ahead", "default"}})[0].after == "2");
+  CHECK(kept == Values{{"gone", "1"}, {"workers", "4"}});
+  CHECK_THROWS_AS(settings.set({{"workers", "3"}, {"workers", "many"}}), InvalidArgument);
+  CHECK(kept.at("workers") == "4");
 }

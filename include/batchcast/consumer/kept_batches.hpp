@@ -48,6 +48,7 @@ class KeptBatches {
 
  private:
   [[nodiscard]] bool is_wanted() const noexcept;
+  [[nodiscard]] bool is_possible() const noexcept;
   void keep_all() noexcept;
   [[nodiscard]] std::vector<AddressRange> shown_of(std::size_t mapping);
   [[nodiscard]] bool try_oldest();

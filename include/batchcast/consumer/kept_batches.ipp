@@ -31,8 +31,9 @@ BATCHCAST_INLINE void KeptBatches::keep_all() noexcept {
   }
 }
 
+/// Also of a dead producer's ring: what the trainer holds there must not end its ride.
 BATCHCAST_INLINE bool KeptBatches::make_oldest_own() noexcept {
-  if (!is_wanted()) return false;
+  if (!is_possible()) return false;
   try {
     if (!try_oldest()) return false;
   } catch (const std::exception&) {
@@ -45,10 +46,13 @@ BATCHCAST_INLINE bool KeptBatches::make_oldest_own() noexcept {
 /// Whether keeping is of use. It is not where no producer waits for this consumer any more, or
 /// where the process ends.
 BATCHCAST_INLINE bool KeptBatches::is_wanted() const noexcept {
+  return is_possible() && !link_.producer_is_dead();
+}
+
+BATCHCAST_INLINE bool KeptBatches::is_possible() const noexcept {
   if (!ring_.writes().possible() || ring_.delivery() != nullptr || process_ends()) return false;
   const StreamState state = ordered::load_state(ring_.board().progress());
-  const bool is_over = has_ended(state) && state != StreamState::draining;
-  return !is_over && !link_.producer_is_dead();
+  return !has_ended(state) || state == StreamState::draining;
 }
 
 BATCHCAST_INLINE bool KeptBatches::try_oldest() {

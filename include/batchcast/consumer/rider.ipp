@@ -15,11 +15,9 @@
 #include <batchcast/ring/reader_handover.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <exception>
 #include <limits>
-#include <new>
 #include <thread>
 #include <utility>
 
@@ -36,15 +34,6 @@ inline constexpr double gone_timeout_of_start_s = 300;
 inline std::string seconds_text(int ms) {
   const std::string seconds = text("{}", ms / 1'000);
   return ms % 1'000 == 0 ? seconds + " s" : text("{}.{} s", seconds, ms % 1'000 / 100);
-}
-
-/// Which another moment may end.
-inline bool is_lack_of_memory(const std::exception& error) noexcept {
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
-  if (dynamic_cast<const OutOfMemory*>(&error) != nullptr) return true;
-  const auto* failed = dynamic_cast<const SystemError*>(&error);
-  return failed != nullptr &&
-         (failed->code() == ENOMEM || failed->code() == EMFILE || failed->code() == ENFILE);
 }
 
 inline void add(ReaderStatus& to, const ReaderStatus& more) noexcept {
@@ -302,7 +291,7 @@ BATCHCAST_INLINE void Rider::attach_to_found() {
   try {
     next_ = CoreHandover::attach_again(*core_, *found_);
   } catch (const std::exception& error) {
-    if (!rider::is_lack_of_memory(error)) drop_found();
+    if (!is_lack_of_memory(error)) drop_found();
     throw;
   }
   lock_.take(found_->member_lock);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <string_view>
 #include <thread>
@@ -263,10 +264,11 @@ BATCHCAST_INLINE std::optional<Joined> StreamJoiner::join_at(const StreamPaths& 
              options_.stream));
   }
   if (answer.descriptors_lost) {
-    throw Refused(
-        text("batchcast: the file descriptors of stream `{}` did not arrive: this process has too "
-             "many files open. Raise the limit (`ulimit -n`).",
-             options_.stream));
+    throw SystemError(
+        text("batchcast: the file descriptors of stream `{}` did not arrive; raise the limit "
+             "(`ulimit -n`)",
+             options_.stream),
+        EMFILE);
   }
   Joined joined{std::move(attempt.connection), std::move(*welcome), std::move(answer.descriptors)};
   if (joined.welcome.has_member_lock && !joined.descriptors.empty()) {

@@ -16,6 +16,9 @@
 
 namespace batchcast::inline v0_1::detail {
 
+/// Of memory, address space or descriptors, which another moment may end.
+[[nodiscard]] bool is_lack_of_memory(const std::exception& error) noexcept;
+
 /// Looks for the next producer of a stream, on a private thread, and says hello to it. So the
 /// trainer drains the last ring meanwhile. With `start` it also starts that producer. The consuming
 /// thread makes all calls.

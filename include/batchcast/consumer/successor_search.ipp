@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
+#include <exception>
+#include <new>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -23,6 +26,14 @@ inline constexpr int look_every_ms = 20;
 inline constexpr int start_ms = 10'000;  // at a time; then it looks whether time is up
 
 }  // namespace successor_search
+
+BATCHCAST_INLINE bool is_lack_of_memory(const std::exception& error) noexcept {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  if (dynamic_cast<const OutOfMemory*>(&error) != nullptr) return true;
+  const auto* failed = dynamic_cast<const SystemError*>(&error);
+  return failed != nullptr &&
+         (failed->code() == ENOMEM || failed->code() == EMFILE || failed->code() == ENFILE);
+}
 
 BATCHCAST_INLINE SuccessorSearch::SuccessorSearch(Wanted wanted)
     : wanted_(std::move(wanted)), owner_pid_(::getpid()) {
@@ -95,7 +106,12 @@ BATCHCAST_INLINE std::optional<Joined> SuccessorSearch::find() {
   for (;;) {
     const std::uint64_t began_ns = now_ns();
     StreamJoiner::KeptOut kept_out;
-    if (std::optional<Joined> joined = joiner.try_join(kept_out)) return joined;
+    try {
+      if (std::optional<Joined> joined = joiner.try_join(kept_out)) return joined;
+    } catch (const std::exception& error) {
+      if (!is_lack_of_memory(error)) throw;
+      kept_out.reason = error.what();
+    }
     tell_kept_out(kept_out.reason);
     look_whether_given_up();
     const bool is_locked = joiner.is_locked();

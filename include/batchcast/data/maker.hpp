@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -120,10 +121,24 @@ struct MakerCounts {
   CacheStats cache = {};
 };
 
+/// Which samples of a stream stand in for bad ones, by position. If its producer is killed, the
+/// next one follows what was decided: a file that can be read again changes no sample. Thread-safe.
+class Substitutions {
+ public:
+  virtual ~Substitutions() = default;
+  /// The id of the sample that was put there; nothing where none stands in.
+  [[nodiscard]] virtual std::optional<std::uint64_t> at(std::uint64_t position) const = 0;
+  /// Comes before that sample counts as made. Returns once the next producer would know.
+  virtual void decide(std::uint64_t position, std::uint64_t sample_id) = 0;
+};
+
 /// Makes samples. Each thread has one, which keeps the thread's buffers.
 class SampleWorker {
  public:
   virtual ~SampleWorker() = default;
+  /// Comes before the first sample, of a stream that another producer may go on with. They outlive
+  /// the worker. Of a maker that puts no samples in the places of others it does nothing.
+  virtual void follow([[maybe_unused]] Substitutions& substitutions) {}
   /// Fills all of `slots`. Throws BadSample, which names the sample, where one cannot be made.
   /// Of a maker with axes, only where it `fills_in_place`: each sample writes as many rows as its
   /// `lengths` say.

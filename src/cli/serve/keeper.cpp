@@ -95,7 +95,7 @@ class Keeper {
   [[nodiscard]] bool gives_up() {
     using namespace detail;
     const std::optional<Life> left = life_waited_for(stream_paths(base_, stream_).directory);
-    if (!left) return deaths_ = 0, ::unsetenv(deaths_variable), false;
+    if (!left) return deaths_ = 0, ::setenv(deaths_variable, "0", 1), false;
     // One that died while it opened its dataset left the life of an earlier one.
     const bool had_begun = std::exchange(incarnation_, left->incarnation) != left->incarnation;
     deaths_ = had_begun ? deaths_in_a_row(*left) : deaths_ + 1;

@@ -92,6 +92,7 @@ struct PipelineCore {
 class PipelineWorker final : public SampleWorker {
  public:
   explicit PipelineWorker(const PipelineCore& pipeline);
+  void follow(Substitutions& substitutions) override { substitutions_ = &substitutions; }
   void make(const SampleSlots& slots) override;
   void make_apart(std::uint64_t epoch, std::uint64_t index_in_epoch, MadeSample& made) override;
   [[nodiscard]] MakerTimes times() const noexcept override;
@@ -117,6 +118,11 @@ class PipelineWorker final : public SampleWorker {
   /// Makes the sample, and notes how long that took.
   std::uint64_t make_one(const Place& place, const Goal& goal);
   std::uint64_t make_or_replace(const Place& place, const Goal& goal);
+  [[nodiscard]] std::uint64_t position_of(const Place& place) const noexcept {
+    return place.epoch * pipeline_.order.samples_per_epoch() + place.index;
+  }
+  /// The id of the sample that was put there, by this producer or one before.
+  [[nodiscard]] std::optional<std::uint64_t> stand_in_at(const Place& place) const;
   void make_whole(const Place& place, const Goal& goal, bool in_order);
   void attempt(const Place& place, const Goal& goal);
   void run(const Place& place, const Goal& goal, std::uint64_t* decode_ns);
@@ -147,6 +153,7 @@ class PipelineWorker final : public SampleWorker {
   [[nodiscard]] std::span<const std::byte> part_of(const PipelineCore::Field& field) const;
 
   const PipelineCore& pipeline_;
+  Substitutions* substitutions_ = nullptr;             ///< where they are kept
   std::vector<std::unique_ptr<FieldRunner>> runners_;  ///< by unit
   std::vector<std::vector<FieldTarget>> targets_;      ///< by unit, as its fields
   std::vector<ImageSize> sizes_;                       ///< by field, before any stage

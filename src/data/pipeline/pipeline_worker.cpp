@@ -135,16 +135,21 @@ std::uint64_t PipelineWorker::make_one(const Place& place, const Goal& goal) {
 
 // Makes the sample, or the first one after it in the dataset that can be made. Whether one can be
 // made depends on its draws: a crop may lie above the damage in a file. So a sample that was bad in
-// one epoch is tried again in the next, and a restart there makes the same samples.
+// one epoch is tried again in the next, and a restart there makes the same samples. What stands at
+// a position already stays there.
 std::uint64_t PipelineWorker::make_or_replace(const Place& place, const Goal& goal) {
   const Source& source = *pipeline_.options.source;
   const std::uint64_t samples = source.size();
+  const std::uint64_t first = stand_in_at(place).value_or(place.sample_id);
   std::string last;
   for (std::uint64_t step = 0; step < samples; ++step) {
-    const std::uint64_t id = (place.sample_id + step) % samples;
+    const std::uint64_t id = (first + step) % samples;
+    const bool stands_in = id != place.sample_id;
     try {
-      make_whole({place.epoch, place.index, id}, goal, step == 0 && notes_ == nullptr);
-      if (step != 0) pipeline_.bad_samples.stood_in(id);
+      make_whole({place.epoch, place.index, id}, goal, !stands_in && notes_ == nullptr);
+      if (!stands_in) return id;
+      pipeline_.bad_samples.stood_in(id);
+      if (substitutions_ != nullptr) substitutions_->decide(position_of(place), id);
       return id;
     } catch (const BadSample& bad) {
       const std::string reason = as_reason(bad.what());
@@ -164,6 +169,12 @@ std::uint64_t PipelineWorker::make_or_replace(const Place& place, const Goal& go
   throw BadSample(
       text("batchcast: no sample of this dataset can be made. The last one that was tried is {}.",
            last));
+}
+
+std::optional<std::uint64_t> PipelineWorker::stand_in_at(const Place& place) const {
+  if (substitutions_ == nullptr) return std::nullopt;
+  const std::optional<std::uint64_t> id = substitutions_->at(position_of(place));
+  return id && *id < pipeline_.options.source->size() ? id : std::nullopt;
 }
 
 void PipelineWorker::make_whole(const Place& place, const Goal& goal, bool in_order) {
@@ -407,6 +418,10 @@ void PipelineWorker::copy_all(const SampleSlots& slots) {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const std::uint64_t index = slots.index_in_epoch + i;
     const std::uint64_t id = order.index_at(index);
+    if (stand_in_at({slots.epoch, index, id})) {
+      slots.sample_ids[i] = make_one({slots.epoch, index, id}, {&slots, i});
+      continue;
+    }
     try {
       read_sample([&] { source.read(id, parts_); });
       for (std::size_t f = 0; f < pipeline_.fields.size(); ++f) {
