@@ -26,6 +26,18 @@ Json to_json(const MemberKey& key) {
   return {{"incarnation", key.incarnation}, {"consumer_id", key.consumer_id}};
 }
 
+constexpr std::array<std::string_view, 3> loss_names = {"left", "died", "evicted"};
+
+std::string name_of(RankLoss loss) {
+  return std::string(loss_names.at(static_cast<std::size_t>(loss) - 1));
+}
+
+std::optional<RankLoss> parse_loss(const std::string& name) {
+  const auto found = std::find(loss_names.begin(), loss_names.end(), name);
+  if (found == loss_names.end()) return std::nullopt;
+  return static_cast<RankLoss>(found - loss_names.begin() + 1);
+}
+
 Json to_json(const LifeMember& member) {
   Json json = to_json(member.key);
   if (member.follows) json["follows"] = to_json(*member.follows);
@@ -38,6 +50,13 @@ Json to_json(const LifeMember& member) {
   json["batch_size"] = member.batch_size;
   json["floor"] = member.floor.position;
   json["in_loop"] = member.in_loop;
+  if (member.group.world == 0) return json;
+  json["group"] = member.group.name;
+  json["rank"] = member.group.rank;
+  json["world"] = member.group.world;
+  json["tail"] = name_of(member.tail);
+  json["ended"] = member.ended;
+  if (member.gone) json["gone"] = name_of(*member.gone);
   return json;
 }
 
@@ -75,6 +94,26 @@ Enum choice(std::optional<Enum> choice) {
   return *choice;
 }
 
+Tail tail_in(const std::string& name) {
+  for (const Tail tail : {Tail::keep, Tail::drop, Tail::pad}) {
+    if (name == name_of(tail)) return tail;
+  }
+  throw Malformed();
+}
+
+void read_rank(const Json& json, LifeMember& member) {
+  member.group.name = json.at("group").get<std::string>();
+  member.group.rank = json.at("rank").get<std::uint32_t>();
+  member.group.world = json.at("world").get<std::uint32_t>();
+  const bool is_rank =
+      !member.group.name.empty() && member.group.rank < member.group.world &&
+      member.group.world <= limits::consumers_max;
+  if (!is_rank) throw Malformed();
+  member.tail = tail_in(json.at("tail").get<std::string>());
+  member.ended = json.at("ended").get<std::uint64_t>();
+  if (json.contains("gone")) member.gone = choice(parse_loss(json.at("gone").get<std::string>()));
+}
+
 LifeMember member_in(const Json& json) {
   LifeMember member;
   member.key = key_in(json);
@@ -92,6 +131,7 @@ LifeMember member_in(const Json& json) {
   if (member.batch_size == 0) throw Malformed();
   member.floor.position = position_in(json, "floor");
   member.in_loop = json.value("in_loop", false);
+  if (json.contains("group")) read_rank(json, member);
   return member;
 }
 

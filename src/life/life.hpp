@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/group.hpp>
 #include <batchcast/core/options.hpp>
 
 #include <compare>
@@ -44,10 +45,14 @@ struct LifeMember {
   std::uint64_t batch_size = 1;
   StreamPoint floor = {};  ///< it needs nothing below
   bool in_loop = false;    ///< with `let_go`: it has not paused since it was noted last
+  Group group = {};        ///< of a rank; no other has what follows
+  Tail tail = Tail::keep;
+  std::uint64_t ended = 0;              ///< it has reported the end of all epochs below
+  std::optional<RankLoss> gone = {};    ///< it lives no more, and others of its group do
 
   /// Whether the producer waits for it at its floor.
   [[nodiscard]] bool gates() const noexcept {
-    return pace == Pace::lockstep && (between_epochs == BetweenEpochs::hold || in_loop);
+    return !gone && pace == Pace::lockstep && (between_epochs == BetweenEpochs::hold || in_loop);
   }
 };
 
@@ -55,6 +60,7 @@ struct LifeMember {
 struct MemberPlace {
   StreamPoint floor = {};
   bool in_loop = false;
+  std::uint64_t ended = 0;  ///< of a rank
 
   friend bool operator==(const MemberPlace&, const MemberPlace&) = default;
 };

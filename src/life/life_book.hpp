@@ -33,8 +33,10 @@ class LifeBook {
   [[nodiscard]] FileDescriptor admit(LifeMember member);
   /// It has published no more than earlier producers: that it does is to be noted at once.
   [[nodiscard]] bool is_to_pass() const noexcept { return !has_passed_; }
-  /// It left, died or was evicted.
-  void remove(const MemberKey& key);
+  /// It left, died or was evicted. A rank is noted as gone while others of its group are there.
+  void remove(const MemberKey& key, RankLoss how = RankLoss::left);
+  /// An earlier producer's rank is gone, and others of its group came.
+  void note_gone(LifeMember rank);
   /// Where the stream is, and each member. Writes the file, at most once a second, where something
   /// moved; at once where a member began a loop, or paused.
   void note(StreamPoint position, std::uint64_t epoch,
@@ -44,6 +46,7 @@ class LifeBook {
 
  private:
   void take_over();
+  void forget_the_dead(std::vector<LifeMember>& members) const;
   void write() noexcept;
   [[nodiscard]] std::string lock_name(const MemberKey& key) const;
 

@@ -27,15 +27,34 @@ std::vector<std::size_t> order_of(std::size_t ranks, std::size_t first) {
 }  // namespace
 
 std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) {
+  const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
+    return Refusal{kind, stream_text() + std::move(why)};
+  };
+  if (hello.resumes) return refusal_of_share(hello, ring);
+  // A rank does not wait for others where none would be admitted.
+  if (const auto none = ring.writer().refusal_of_newcomers()) {
+    return refused(refusal_text_of(*none), refusal_kind_of(none->reason));
+  }
+  if (auto refusal = refusal_of_share(hello, ring)) return refusal;
+  if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
+  const std::uint64_t places = parts_.options.max_consumers;
+  if (forming_.count() >= places && !forming_.would_complete(hello)) {
+    return refused(text("as many ranks of groups wait as there are places for consumers ({}). "
+                        "Start the producer with a larger --max-consumers",
+                        places),
+                   RefusalKind::full);
+  }
+  if (auto conflict = forming_.conflict(hello)) return refused(std::move(*conflict));
+  return std::nullopt;
+}
+
+/// What its group cannot have here, whoever its other ranks are.
+std::optional<Refusal> Reception::refusal_of_share(const Hello& hello, ServedRing& ring) const {
   const std::string whole_text =
       text("{} ranks with batches of {} samples", hello.world, hello.batch_size);
   const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
     return Refusal{kind, stream_text() + std::move(why)};
   };
-  // A rank does not wait for others where none would be admitted.
-  if (const auto none = ring.writer().refusal_of_newcomers()) {
-    return refused(refusal_text_of(*none), refusal_kind_of(none->reason));
-  }
   if (hello.group.empty()) return refused("a group of ranks has a name");
   if (hello.pace != Pace::lockstep || hello.between_epochs != BetweenEpochs::hold ||
       hello.observes) {
@@ -64,14 +83,6 @@ std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing
         "{} take {} at a time, and an epoch has only {}. Ask for smaller batches, or fewer ranks",
         whole_text, whole, epoch));
   }
-  if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
-  if (forming_.count() >= places && !forming_.would_complete(hello)) {
-    return refused(text("as many ranks of groups wait as there are places for consumers ({}). "
-                        "Start the producer with a larger --max-consumers",
-                        places),
-                   RefusalKind::full);
-  }
-  if (auto conflict = forming_.conflict(hello)) return refused(std::move(*conflict));
   return std::nullopt;
 }
 
@@ -91,7 +102,16 @@ std::vector<RankNews> Reception::take_news() {
   returning_.note_group(forming_.has_complete(), now_ns());
   if (returning_.is_due(now_ns())) admit_returning(news);
   if (returning_.is_gathering()) return news;
-  while (const auto ranks = forming_.take_complete()) admit_group(*ranks, news);
+  while (const auto ranks = forming_.take_complete()) {
+    // Its name's ranks may have come back from an earlier producer meanwhile.
+    if (const auto taken = groups_.refusal_of(ranks->front().hello.group)) {
+      for (const WaitingRank& rank : *ranks) {
+        news.push_back({rank.key, Refusal{taken->kind, stream_text() + taken->text}});
+      }
+    } else {
+      admit_group(*ranks, news);
+    }
+  }
   if (forming_.count() != 0) refuse_if_over(news);
   std::vector<RankNews> forming = forming_.take_news();
   std::move(forming.begin(), forming.end(), std::back_inserter(news));
@@ -152,6 +172,7 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
                       .ring = seats[i].ring,
                       .index = seats[i].admitted.index,
                       .key = seats[i].admitted.consumer_id});
+    note_member(seats[i], ranks[i].hello, ranks[i].pid);
     news.push_back({ranks[i].key, std::move(seats[i].admission)});
   }
   groups_.add(name, std::move(seated));
@@ -196,6 +217,9 @@ void Reception::take_out(const Seated& seated) {
   static_cast<void>(parts_.rings.count_trainers());
 }
 
-void Reception::epoch_ended(ConsumerKey key, const EpochEnd& end) { groups_.ended(key, end); }
+void Reception::epoch_ended(ConsumerKey key, const EpochEnd& end) {
+  groups_.ended(key, end);
+  life_.hasten();
+}
 
 }  // namespace batchcast::inline v0_1::detail

@@ -12,6 +12,7 @@
 #include "producer/forming_groups.hpp"
 #include "producer/hello_checks.hpp"
 #include "producer/life_notes.hpp"
+#include "producer/returning_groups.hpp"
 #include "producer/returning_members.hpp"
 #include "producer/sample_rate.hpp"
 #include "producer/seated_groups.hpp"
@@ -96,9 +97,12 @@ class Reception final : public DoorEvents {
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
   [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring);
+  [[nodiscard]] std::optional<Refusal> refusal_of_share(const Hello& hello, ServedRing& ring) const;
   void note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why);
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
-  [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request);
+  /// `reading`: of a rank that returns, the epoch that it may be in, + 1.
+  [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request,
+                                                   std::uint64_t reading = 0);
   [[nodiscard]] std::variant<Admitted, Refusal> let_in(ServedRing& ring,
                                                        const AdmitRequest& request,
                                                        std::shared_ptr<Desk> desk);
@@ -106,8 +110,15 @@ class Reception final : public DoorEvents {
   void expect_members();
   [[nodiscard]] AdmissionReply wait_with_members(const Hello& hello, std::uint32_t pid);
   void admit_returning(std::vector<RankNews>& news);
-  [[nodiscard]] decltype(RankNews::said) admitted_again(const WaitingHello& waiting);
-  void keep_place(const LifeMember& member, std::uint64_t position);
+  [[nodiscard]] decltype(RankNews::said) admitted_again(const WaitingHello& waiting,
+                                                        ReturningGroups& groups);
+  void keep_place(const LifeMember& member, std::uint64_t position, ReturningGroups& groups);
+  [[nodiscard]] static SeatedRank seated_rank(std::uint32_t rank, const Seated& seated,
+                                              std::uint32_t pid);
+  void seat_groups(const ReturningGroups& groups);
+  [[nodiscard]] RankProgress progress_at(const Group& group, std::uint64_t position) const;
+  [[nodiscard]] Refusal broken(const std::string& group, const std::string& why) const;
+  [[nodiscard]] Refusal refusal_of_late_rank(const Hello& hello) const;
   [[nodiscard]] std::optional<AdmissionReply> take_kept_place(const Hello& hello,
                                                               std::uint32_t pid);
   void look_after_absent();

@@ -19,6 +19,17 @@ std::optional<Life> life_waited_for(const std::string& directory) {
   return life;
 }
 
+std::uint32_t count_death(const std::string& directory, Life& left) noexcept {
+  left.deaths = deaths_in_a_row(left);
+  left.greatest = std::max(left.greatest, left.position.position);
+  try {
+    write_life(directory, left);
+  } catch (const std::exception&) {
+    // As where a disk is full: the next death counts as this one does.
+  }
+  return left.deaths;
+}
+
 void give_up_stream(const std::string& stream, const std::string& base,
                     const std::string& reason) noexcept {
   try {

@@ -69,7 +69,7 @@ class Keeper {
       const int status = wait_for(start());
       // By then another producer may have the name: a person started that.
       words_ = without_flag(std::move(words_), replace_flag);
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      if (WIFEXITED(status)) return ended_with(WEXITSTATUS(status));
       if (asked_ != 0) return end_stream();  // it was killed while it ended
       const bool was_sound = seconds_from_ns(now_ns() - began_ns) >= sound_after_s;
       if (was_sound) pause_ms = first_pause_ms;
@@ -91,17 +91,31 @@ class Keeper {
     }
     return exit_ok;
   }
+  /// The worker could not start again, where a trainer waits for it: the trainer hears of it, by
+  /// the worker's words or these.
+  [[nodiscard]] int ended_with(int code) const {
+    const std::vector<std::string> bases{base_};
+    const bool is_waited_for =
+        detail::life_waited_for(stream_paths(base_, stream_).directory).has_value();
+    if (code != exit_ok && is_waited_for && !last_end(stream_, bases)) {
+      detail::give_up_stream(
+          stream_, base_,
+          text("its producer could not be started again, and ended with exit code {}: the output "
+               "of its keeper (`serve {}`) says why",
+               code, option));
+    }
+    return code;
+  }
   /// Counts the death of a worker, for the next one.
   [[nodiscard]] bool gives_up() {
     using namespace detail;
-    const std::optional<Life> left = life_waited_for(stream_paths(base_, stream_).directory);
-    if (!left) return deaths_ = 0, ::unsetenv(deaths_variable), false;
-    // One that died while it opened its dataset left the life of an earlier one.
-    const bool had_begun = std::exchange(incarnation_, left->incarnation) != left->incarnation;
-    deaths_ = had_begun ? deaths_in_a_row(*left) : deaths_ + 1;
-    ::setenv(deaths_variable, std::to_string(deaths_).c_str(), 1);
-    if (!is_given_up(deaths_, give_up_after_)) return false;
-    const std::string reason = given_up_text(stream_, *left, deaths_);
+    const std::string directory = stream_paths(base_, stream_).directory;
+    std::optional<Life> left = life_waited_for(directory);
+    if (!left) return ::unsetenv(deaths_variable), false;
+    const std::uint32_t deaths = count_death(directory, *left);
+    ::setenv(deaths_variable, std::to_string(deaths).c_str(), 1);
+    if (!is_given_up(deaths, give_up_after_)) return false;
+    const std::string reason = given_up_text(stream_, *left, deaths);
     say(text("stream `{}` is given up: {}.\n", stream_, reason));
     give_up_stream(stream_, base_, reason);
     return true;
@@ -157,8 +171,6 @@ class Keeper {
   const std::string stream_;
   const std::string base_;
   const std::uint32_t give_up_after_;
-  std::uint32_t deaths_ = 0;  ///< of workers in a row that got no further
-  std::string incarnation_;   ///< of the last worker that began
   std::vector<std::string> words_;
   sigset_t signals_;
   int asked_ = 0;
