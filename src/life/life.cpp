@@ -71,6 +71,11 @@ StartedWith started_in(const Json& json) {
           json.at("environment").get<std::vector<std::string>>()};
 }
 
+DiedAt died_in(const Json& json) {
+  return {json.at("from").get<std::uint64_t>(), json.at("to").get<std::uint64_t>(),
+          json.at("ids").get<std::vector<std::uint64_t>>()};
+}
+
 std::string digits_in(const Json& json, const char* key) {
   std::string digits = json.at(key).get<std::string>();
   Identity bytes{};
@@ -105,9 +110,8 @@ void read_rank(const Json& json, LifeMember& member) {
   member.group.name = json.at("group").get<std::string>();
   member.group.rank = json.at("rank").get<std::uint32_t>();
   member.group.world = json.at("world").get<std::uint32_t>();
-  const bool is_rank =
-      !member.group.name.empty() && member.group.rank < member.group.world &&
-      member.group.world <= limits::consumers_max;
+  const bool is_rank = !member.group.name.empty() && member.group.rank < member.group.world &&
+                       member.group.world <= limits::consumers_max;
   if (!is_rank) throw Malformed();
   member.tail = tail_in(json.at("tail").get<std::string>());
   member.ended = json.at("ended").get<std::uint64_t>();
@@ -161,20 +165,40 @@ std::string to_json(const Life& life) {
                {"deaths", life.deaths},
                {"started", to_json(life.started)},
                {"members", Json::array()}};
+  if (life.died) {
+    json["died"] = {{"from", life.died->from}, {"to", life.died->to}, {"ids", life.died->ids}};
+  }
   for (const LifeMember& member : life.members) json["members"].push_back(to_json(member));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+namespace {
+
+/// `. The one before the last was making positions 12 to 40 (samples 7, 4711 and 27 more)`
+std::string samples_text(const DiedAt& died) {
+  if (died.to <= died.from) return {};
+  std::string ids;
+  for (const std::uint64_t id : died.ids) ids += text("{}{}", ids.empty() ? "" : ", ", id);
+  const std::uint64_t count = died.to - died.from;
+  const std::uint64_t more = count - std::min<std::uint64_t>(count, died.ids.size());
+  if (more != 0) ids += text(" and {} more", more);
+  return text(". The one before the last was making positions {} to {}{}", died.from, died.to - 1,
+              died.ids.empty() ? "" : text(" (samples {})", ids));
+}
+
+}  // namespace
 
 std::string given_up_text(const std::string& stream, const Life& left, std::uint32_t deaths) {
   const std::uint64_t greatest = std::max(left.greatest, left.position.position);
   return text(
       "{} producers in a row were killed before they published more than those before, which is up "
-      "to position {} (in epoch {}). A sample from there on, such as a file that a decoder crashes "
+      "to position {} (in epoch {}){}. A sample from there on, such as a file that a decoder "
+      "crashes "
       "on, or a lack of memory may be the cause: see `dmesg`, and what the last ones said. "
       "Nothing is lost: once `batchcast serve … --stream {}` by hand serves it, trainers go on "
       "with "
       "their next call. --give-up-after 0 starts it again for ever",
-      deaths, greatest, left.epoch, stream);
+      deaths, greatest, left.epoch, left.died ? samples_text(*left.died) : "", stream);
 }
 
 std::optional<Life> life_from(std::string_view text) {
@@ -190,6 +214,7 @@ std::optional<Life> life_from(std::string_view text) {
     life.greatest = position_in(json, "greatest");
     life.deaths = json.at("deaths").get<std::uint32_t>();
     life.started = started_in(json.at("started"));
+    if (json.contains("died")) life.died = died_in(json.at("died"));
     life.members = members_in(json.at("members"));
     return life;
   } catch (const std::exception&) {

@@ -47,8 +47,8 @@ struct LifeMember {
   bool in_loop = false;    ///< with `let_go`: it has not paused since it was noted last
   Group group = {};        ///< of a rank; no other has what follows
   Tail tail = Tail::keep;
-  std::uint64_t ended = 0;              ///< it has reported the end of all epochs below
-  std::optional<RankLoss> gone = {};    ///< it lives no more, and others of its group do
+  std::uint64_t ended = 0;            ///< it has reported the end of all epochs below
+  std::optional<RankLoss> gone = {};  ///< it lives no more, and others of its group do
 
   /// Whether the producer waits for it at its floor.
   [[nodiscard]] bool gates() const noexcept {
@@ -72,6 +72,13 @@ struct StartedWith {
   std::vector<std::string> environment = {};  ///< `NAME=value` each, of what matters to it
 };
 
+/// The samples that a producer was making when it was killed, as the trainers saw on its board.
+struct DiedAt {
+  std::uint64_t from = 0;               ///< what was published
+  std::uint64_t to = 0;                 ///< below it all was handed out
+  std::vector<std::uint64_t> ids = {};  ///< of the first samples, where the order is known
+};
+
 struct Life {
   std::string identity;     ///< of the stream, 32 hexadecimal digits
   std::string incarnation;  ///< of the producer's host ring
@@ -83,6 +90,7 @@ struct Life {
   std::uint64_t greatest = 0;
   /// That many producers in a row were started by themselves, and killed before they passed it.
   std::uint32_t deaths = 0;
+  std::optional<DiedAt> died = {};  ///< the producer before, and none has come further since
   StartedWith started = {};
   std::vector<LifeMember> members = {};
 };

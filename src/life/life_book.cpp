@@ -103,6 +103,12 @@ FileDescriptor LifeBook::admit(LifeMember member) {
   return lock;
 }
 
+void LifeBook::note_death(DiedAt died) {
+  life_.greatest = std::max(life_.greatest, died.from);
+  life_.died = std::move(died);
+  write();
+}
+
 void LifeBook::note_gone(LifeMember rank) {
   life_.members.push_back(std::move(rank));
   write();
@@ -127,6 +133,7 @@ void LifeBook::note(StreamPoint position, std::uint64_t epoch,
   noted_ = position;
   const bool passes = !has_passed_ && position.position > life_.greatest;
   has_passed_ = has_passed_ || passes;
+  if (has_passed_) life_.died.reset();
   bool is_urgent = passes;
   life_.position = position;
   life_.epoch = epoch;
@@ -135,8 +142,7 @@ void LifeBook::note(StreamPoint position, std::uint64_t epoch,
     if (found == places.end()) continue;
     const MemberPlace& place = found->second;
     if (place == MemberPlace{member.floor, member.in_loop, member.ended}) continue;
-    is_urgent =
-        is_urgent || place.in_loop != member.in_loop || place.ended != member.ended;
+    is_urgent = is_urgent || place.in_loop != member.in_loop || place.ended != member.ended;
     member.floor = place.floor;
     member.in_loop = place.in_loop;
     member.ended = place.ended;

@@ -31,6 +31,8 @@ class LifeBook {
   /// A consumer that rides was admitted: writes the file, and returns the member's lock. Empty
   /// where there can be none, or the file cannot be written: then it does not keep its place.
   [[nodiscard]] FileDescriptor admit(LifeMember member);
+  /// What the producer before was making when it was killed.
+  void note_death(DiedAt died);
   /// It has published no more than earlier producers: that it does is to be noted at once.
   [[nodiscard]] bool is_to_pass() const noexcept { return !has_passed_; }
   /// It left, died or was evicted. A rank is noted as gone while others of its group are there.

@@ -51,6 +51,29 @@ void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how) 
   if (book_ != nullptr) book_->remove({incarnation_of(ring), consumer_id}, how);
 }
 
+void LifeNotes::note_death(const ReturningMembers::Decision& decision,
+                           const ProducerOptions& options) {
+  constexpr std::size_t named_max = 8;
+  if (before() == nullptr) return;
+  DiedAt died;
+  for (const ReturningMembers::Place& place : decision.places) {
+    if (!place.waiting || !place.waiting->hello.resumes) continue;
+    const Resumes& board = *place.waiting->hello.resumes;
+    if (to_hex(board.incarnation) != before()->incarnation) continue;
+    died.from = std::max(died.from, board.published);
+    died.to = std::max(died.to, board.claimed);
+  }
+  if (died.to <= died.from) return;
+  for (std::uint64_t position = died.from; position < died.to; ++position) {
+    if (died.ids.size() == named_max || !options.known_ids) break;
+    std::array<std::uint64_t, 1> id;
+    const std::uint64_t epoch = position / options.samples_per_epoch;
+    if (!options.known_ids(epoch, position % options.samples_per_epoch, id)) break;
+    died.ids.push_back(id[0]);
+  }
+  book_->note_death(std::move(died));
+}
+
 void LifeNotes::note_gone(const LifeMember& rank) {
   if (book_ != nullptr) book_->note_gone(rank);
 }
@@ -75,9 +98,8 @@ void LifeNotes::look(std::uint64_t now_ns, const std::map<std::uint64_t, std::ui
       if (one.mirrors) continue;
       const std::uint64_t floor = place_in_ring(one.position, status.published, ring->capacity());
       const auto rank = ended.find(one.consumer_id);
-      places[{incarnation, one.consumer_id}] = {{floor},
-                                                one.state != ConsumerState::paused,
-                                                rank == ended.end() ? 0 : rank->second};
+      places[{incarnation, one.consumer_id}] = {
+          {floor}, one.state != ConsumerState::paused, rank == ended.end() ? 0 : rank->second};
     }
   }
   book_->note(position, epoch, places, now_ns);

@@ -8,6 +8,7 @@
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/receipt.hpp>
 #include "life/life_book.hpp"
+#include "producer/returning_members.hpp"
 #include "producer/served_rings.hpp"
 
 #include <algorithm>
@@ -33,12 +34,15 @@ class LifeNotes {
   [[nodiscard]] FileDescriptor admitted(ServedRing& ring, const Welcome& welcome,
                                         const Hello& hello, std::uint32_t pid);
   void left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how);
+  /// Where the producer before was when it was killed, as those that come say.
+  void note_death(const ReturningMembers::Decision& decision, const ProducerOptions& options);
   /// An earlier producer's rank is gone, and others of its group came.
   void note_gone(const LifeMember& rank);
   /// Notes once a second where each consumer is. `ended`: of each rank, below which epoch it has
   /// ended all.
   void look(std::uint64_t now_ns, const std::map<std::uint64_t, std::uint64_t>& ended);
-  /// A consumer begins a loop, pauses, or ends an epoch for its group: the next look is not to wait.
+  /// A consumer begins a loop, pauses, or ends an epoch for its group: the next look is not to
+  /// wait.
   void hasten() noexcept { hastens_ = true; }
 
  private:

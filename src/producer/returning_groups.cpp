@@ -27,8 +27,7 @@ void ReturningGroups::note(const ReturningMembers::Place& place) {
   const std::uint32_t world =
       place.waiting ? place.waiting->hello.world : place.missing->group.world;
   if (world == 0) return;
-  const std::string& name =
-      place.waiting ? place.waiting->hello.group : place.missing->group.name;
+  const std::string& name = place.waiting ? place.waiting->hello.group : place.missing->group.name;
   Returned& group = groups_[name];
   group.world = std::max(group.world, world);
   SeatedRank rank;
@@ -102,7 +101,8 @@ void ReturningGroups::give_up(const std::string& group, std::uint32_t rank,
 }
 
 bool ReturningGroups::Returned::has_any() const {
-  return std::any_of(ranks.begin(), ranks.end(), [](const auto& one) { return !one.second.is_gone; });
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const auto& one) { return !one.second.is_gone; });
 }
 
 std::vector<SeatedRank> ReturningGroups::Returned::in_order() const {

@@ -30,8 +30,8 @@ struct RankProgress {
 /// used until all have their places.
 class ReturningGroups {
  public:
-  /// `before`: what that producer left; null where that is not known. `host`: stands for the ring of
-  /// those that are gone.
+  /// `before`: what that producer left; null where that is not known. `host`: stands for the ring
+  /// of those that are gone.
   ReturningGroups(const Life* before, const ReturningMembers::Decision& decision,
                   std::uint64_t samples_per_epoch, ServedRing& host);
 

@@ -50,8 +50,8 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   } else {
     writer.forgo_wait();
   }
-  ReturningGroups groups(life_.before(), decision, writer.samples_per_epoch(),
-                         parts_.rings.host());
+  life_.note_death(decision, parts_.options);
+  ReturningGroups groups(life_.before(), decision, writer.samples_per_epoch(), parts_.rings.host());
   for (const ReturningMembers::Place& place : decision.places) {
     if (place.waiting) {
       news.push_back({place.waiting->key, admitted_again(*place.waiting, groups)});
@@ -79,18 +79,19 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
   }
   Refusal refusal{RefusalKind::full, {}};
   try {
-    const RankProgress progress =
-        progress_at({hello.group, hello.rank, hello.world}, hello.cursor);
-    auto reply = seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid),
-                      progress.reading);
+    const RankProgress progress = progress_at({hello.group, hello.rank, hello.world}, hello.cursor);
+    auto reply =
+        seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
     if (auto* seated = std::get_if<Seated>(&reply)) {
       note_member(*seated, hello, waiting.pid);
-      if (is_rank) groups.seat(hello.group, seated_rank(hello.rank, *seated, waiting.pid), hello.cursor);
+      if (is_rank)
+        groups.seat(hello.group, seated_rank(hello.rank, *seated, waiting.pid), hello.cursor);
       return std::move(seated->admission);
     }
     refusal = std::move(std::get<Refusal>(reply));
   } catch (const std::exception& error) {
-    refusal.text = text("{}this consumer cannot be admitted again: {}", stream_text(), error.what());
+    refusal.text =
+        text("{}this consumer cannot be admitted again: {}", stream_text(), error.what());
   }
   if (is_rank) groups.give_up(hello.group, hello.rank, hello.cursor);
   return refusal;
@@ -110,9 +111,9 @@ void Reception::seat_groups(const ReturningGroups& groups) {
     if (!group.has_any()) continue;
     for (const LifeMember& gone : group.gone) life_.note_gone(gone);
     groups_.add(name, group.in_order(), group.lost);
-    parts_.log(LogLevel::info,
-               group.lost ? text("group `{}` is broken: {}", name, group.lost->rank.text())
-                          : text("group `{}` goes on, with {} ranks", name, group.world));
+    parts_.log(LogLevel::info, group.lost
+                                   ? text("group `{}` is broken: {}", name, group.lost->rank.text())
+                                   : text("group `{}` goes on, with {} ranks", name, group.world));
   }
 }
 
@@ -130,9 +131,10 @@ Refusal Reception::broken(const std::string& group, const std::string& why) cons
 /// It is decided where the stream goes on, and no place was kept for it.
 Refusal Reception::refusal_of_late_rank(const Hello& hello) const {
   const auto lost = groups_.lost_of(hello.group);
-  return broken(hello.group, lost ? lost->text()
-                                  : "this producer does not know where its ranks were, as they came "
-                                    "one after the other and no life file was left");
+  return broken(hello.group, lost
+                                 ? lost->text()
+                                 : "this producer does not know where its ranks were, as they came "
+                                   "one after the other and no life file was left");
 }
 
 /// It counts as a consumer that stands there, as if it were slow. Throws where it gets no place.
@@ -142,9 +144,11 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   const bool is_rank = group.world != 0;
   ServedRing* const ring = parts_.rings.find(member.ring);
   const std::uint64_t whole = member.batch_size * std::max(group.world, 1U);
-  if (ring == nullptr || whole > ring->capacity()) return;  // it is refused anyway
-  if (is_rank && (groups.lost_for(group.name, position) || groups.has(group.name, group.rank))) {
-    return groups.give_up(group.name, group.rank, position);
+  if (is_rank && groups.has(group.name, group.rank)) return;  // it has come, by another key
+  const bool is_refused = ring == nullptr || whole > ring->capacity();
+  if (is_refused || (is_rank && groups.lost_for(group.name, position))) {
+    if (is_rank) groups.give_up(group.name, group.rank, position);
+    return;
   }
   Hello hello;
   hello.name = member.name;
@@ -198,8 +202,7 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
     return std::nullopt;
   }
   seated.admission.welcome.position = hello.cursor;
-  const RankProgress progress =
-      progress_at({hello.group, hello.rank, hello.world}, hello.cursor);
+  const RankProgress progress = progress_at({hello.group, hello.rank, hello.world}, hello.cursor);
   groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
   note_member(seated, hello, pid);
   parts_.log(LogLevel::info, text("`{}` (pid {}) came to its place, and goes on at position {}",

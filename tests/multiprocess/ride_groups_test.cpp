@@ -84,9 +84,9 @@ TEST_CASE("ranks of a group ride through kills of their producer", "[ride][group
   constexpr std::uint64_t batch_size = 17;
   const OwnDirectory directory;
   Process producer = serve_again();
-  std::vector<Process> ranks = send_ranks(
-      world, {"batch=" + std::to_string(batch_size), "epochs=" + std::to_string(epochs),
-              "tail=" + tail, "pause_us=" + std::to_string(9'000 * world)});
+  std::vector<Process> ranks =
+      send_ranks(world, {"batch=" + std::to_string(batch_size), "epochs=" + std::to_string(epochs),
+                         "tail=" + tail, "pause_us=" + std::to_string(9'000 * world)});
   for (std::uint64_t death = 0; death < kills; ++death) {
     pause_us(1'000 + random() % (random() % 3 == 0 ? 100'000 : 500'000));
     kill(producer);
@@ -114,7 +114,8 @@ TEST_CASE("ranks of a group ride through kills of their producer", "[ride][group
   CHECK(rides >= static_cast<std::int64_t>(world));
 }
 
-TEST_CASE("a rank that validates meanwhile keeps its place, and so its group", "[ride][groups][short]") {
+TEST_CASE("a rank that validates meanwhile keeps its place, and so its group",
+          "[ride][groups][short]") {
   const OwnDirectory directory;
   Process producer = serve_again();
   auto ranks = pair_of(10);
@@ -122,7 +123,7 @@ TEST_CASE("a rank that validates meanwhile keeps its place, and so its group", "
     CHECK(ranks[0]->next().value().size() == 10);
     CHECK(ranks[1]->next().value().size() == 10);
   }
-  pause_us(1'500'000);  // their places are noted
+  pause_us(1'500'000);                    // their places are noted
   for (int life = 0; life < 2; ++life) {  // rank 0 comes to neither of these
     kill(producer);
     producer = serve_again();
@@ -219,7 +220,7 @@ TEST_CASE("what a rank told a dead producer it tells the next one", "[ride][grou
     }
     producer = serve_again();
     std::thread other([&] { CHECK(ranks[0]->next().value().position() == 1'000); });
-    pause_us(600'000);  // rank 0 is there
+    pause_us(600'000);                           // rank 0 is there
     CHECK(rest_of_loop(*ranks[1]).size() < 10);  // not the 47 that the epoch still has
     CHECK(ranks[1]->next().value().position() == 1'010);
     other.join();
@@ -236,8 +237,16 @@ TEST_CASE("a next producer whose ring has no room for a group's batch says so",
   producer.expect("made");
   kill(producer);
   producer = serve_again({"memory=196608"});
-  CHECK_THROWS_WITH([&] { while (ranks[0]->next()) continue; static_cast<void>(ranks[0]->next()); }(),
-                    Contains("2 ranks with batches of 400 samples"));
-  CHECK_THROWS_AS([&] { while (ranks[1]->next()) continue; static_cast<void>(ranks[1]->next()); }(),
-                  RingTooSmall);
+  CHECK_THROWS_WITH(
+      [&] {
+        while (ranks[0]->next()) continue;
+        static_cast<void>(ranks[0]->next());
+      }(),
+      Contains("2 ranks with batches of 400 samples"));
+  CHECK_THROWS_AS(
+      [&] {
+        while (ranks[1]->next()) continue;
+        static_cast<void>(ranks[1]->next());
+      }(),
+      RingTooSmall);
 }

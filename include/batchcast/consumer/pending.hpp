@@ -24,9 +24,9 @@ namespace batchcast::inline v0_1::detail {
 ///   has ended all the same.
 /// - an epoch's *end*, once the interruption was thrown in its place.
 ///
-/// Beside these stand the ends of epochs that a rank tells. Those that the door did not take wait for
-/// no call's outcome, and go out while any later call waits. Another rank waits for the end of the
-/// last epoch or of the one before, so the next producer hears both again.
+/// Beside these stand the ends of epochs that a rank tells. Those that the door did not take wait
+/// for no call's outcome, and go out while any later call waits. Another rank waits for the end of
+/// the last epoch or of the one before, so the next producer hears both again.
 ///
 /// Calls are the consuming thread's.
 class Pending {

@@ -11,6 +11,7 @@
 #include "data/image/compile_field.hpp"
 #include "data/source/read_by_python.hpp"
 #include "data/spec/source_kind_names.hpp"
+#include "life/life_files.hpp"
 #include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 #include "stream/stream_directory.hpp"
@@ -82,6 +83,8 @@ struct Description {
   std::vector<AxisRows> axes = {};
   std::optional<serving::PackedFill> fill = {};
   CacheStats stream_cache = {};  ///< of a stream, as it does at present
+  /// Of a stream: the trainers that go on with its next producer.
+  std::vector<std::string> members = {};
 };
 
 Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {
@@ -249,6 +252,22 @@ CacheStats cache_of_stream(const std::string& stream) {
   return {};
 }
 
+/// The trainers that its life file has.
+std::vector<std::string> members_of(const std::string& stream) {
+  std::vector<std::string> names;
+  for (const ListedStream& listed : list_streams(stream)) {
+    if (!listed.served || listed.foreign) continue;
+    const auto life = detail::read_life(listed.paths.directory);
+    if (!life) continue;
+    for (const detail::LifeMember& member : life->members) {
+      const bool lives =
+          !member.gone && detail::is_member_alive(listed.paths.directory, member.lock);
+      if (lives) names.push_back(member.name);
+    }
+  }
+  return names;
+}
+
 Description of_stream(const std::string& stream) {
   const Consumer consumer = observer_of(stream);
   const BoardRecipe recipe(consumer.recipe_json());
@@ -268,7 +287,8 @@ Description of_stream(const std::string& stream) {
           {},
           std::move(axes),
           {},
-          cache_of_stream(stream)};
+          cache_of_stream(stream),
+          members_of(stream)};
 }
 
 bool is_source(const std::string& name) {
@@ -458,6 +478,11 @@ void print(const Description& found) {
   }
   line("classes", found.classes.empty() ? "" : classes_text(found.classes));
   line("identity", found.identity);
+  if (!found.members.empty()) {
+    line("members",
+         fmt::format("{} would go on with its next producer: {}",
+                     counted(found.members.size(), "trainer"), fmt::join(found.members, ", ")));
+  }
   if (found.fields.empty()) line("fields", "each part of the source, unchanged");
   std::size_t width = 0;
   for (const Field& field : found.fields) width = std::max(width, printable(field.name).size());
@@ -517,6 +542,7 @@ int run(const Options& options) {
     Json text = json_of(found);
     if (found.cache) text["cache"] = json_of(*found.cache);
     if (found.fill) text["fill"] = json_of(*found.fill);
+    if (found.kind == "stream") text["members"] = found.members;
     if (found.stream_cache.exists) text["cache"] = cli::json_of(found.stream_cache);
     print_json(text);
   } else {
