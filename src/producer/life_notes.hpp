@@ -63,7 +63,7 @@ class LifeNotes {
 /// that is not known.
 [[nodiscard]] std::optional<Receipt> receipt_before(const ProducerOptions& options,
                                                     std::uint64_t position);
-/// Of the first samples of an epoch, whoever makes them.
+/// Of the first samples of an epoch, which any producer makes.
 [[nodiscard]] std::optional<Receipt> receipt_of(const ProducerOptions& options, std::uint64_t epoch,
                                                 std::uint64_t count);
 

@@ -56,6 +56,7 @@ Reception::Reception(Parts parts)
       groups_([this](std::uint64_t epoch) {
         return receipt_of(parts_.options, epoch, parts_.options.samples_per_epoch);
       }),
+      rank_checks_(parts_.options, parts_.log, forming_, groups_),
       counter_(parts_.options.samples_per_epoch, parts_.options.lengths) {
   expect_members();
 }
@@ -68,7 +69,7 @@ std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
   ServedRing* const ring = parts_.rings.find(hello.placement);
   if (ring == nullptr) return checks_.not_served_at(hello.placement);
   if (auto refusal = checks_.refusal_of(hello, *ring)) return refusal;
-  return hello.world == 0 ? std::nullopt : refusal_of_rank(hello, *ring);
+  return hello.world == 0 ? std::nullopt : rank_checks_.refusal_of(hello, *ring);
 }
 
 AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const {
@@ -95,14 +96,14 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
   const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   if (auto refusal = refusal_of(hello)) {
     const bool asks_again = refusal->kind == RefusalKind::busy;
-    if (hello.world != 0 && !asks_again) note_refused_rank(hello, pid, refusal->text);
+    if (hello.world != 0 && !asks_again) rank_checks_.note_refused(hello, pid, refusal->text);
     return std::move(*refusal);
   }
   if (hello.world != 0 && !hello.resumes) return Waiting{forming_.add(hello, pid)};
   if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
-    if (hello.world != 0) return refusal_of_late_rank(hello);
+    if (hello.world != 0) return rank_checks_.refusal_of_late(hello);
   }
   auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
   if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);

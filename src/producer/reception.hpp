@@ -12,6 +12,7 @@
 #include "producer/forming_groups.hpp"
 #include "producer/hello_checks.hpp"
 #include "producer/life_notes.hpp"
+#include "producer/rank_checks.hpp"
 #include "producer/returning_groups.hpp"
 #include "producer/returning_members.hpp"
 #include "producer/sample_rate.hpp"
@@ -96,9 +97,6 @@ class Reception final : public DoorEvents {
   };
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
-  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring);
-  [[nodiscard]] std::optional<Refusal> refusal_of_share(const Hello& hello, ServedRing& ring) const;
-  void note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why);
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
   /// `reading`: of a rank that returns, the epoch that it may be in, + 1.
   [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request,
@@ -113,12 +111,7 @@ class Reception final : public DoorEvents {
   [[nodiscard]] decltype(RankNews::said) admitted_again(const WaitingHello& waiting,
                                                         ReturningGroups& groups);
   void keep_place(const LifeMember& member, std::uint64_t position, ReturningGroups& groups);
-  [[nodiscard]] static SeatedRank seated_rank(std::uint32_t rank, const Seated& seated,
-                                              std::uint32_t pid);
   void seat_groups(const ReturningGroups& groups);
-  [[nodiscard]] RankProgress progress_at(const Group& group, std::uint64_t position) const;
-  [[nodiscard]] Refusal broken(const std::string& group, const std::string& why) const;
-  [[nodiscard]] Refusal refusal_of_late_rank(const Hello& hello) const;
   [[nodiscard]] std::optional<AdmissionReply> take_kept_place(const Hello& hello,
                                                               std::uint32_t pid);
   void look_after_absent();
@@ -153,8 +146,8 @@ class Reception final : public DoorEvents {
   std::map<MemberKey, Absent> absent_;
   std::atomic<bool> awaits_members_{false};
   FormingGroups forming_;
-  std::set<std::pair<std::string, std::string>> refusals_said_;  ///< a group, and why
   SeatedGroups groups_;
+  RankChecks rank_checks_;
   BatchCounter counter_;
 };
 

@@ -23,6 +23,11 @@ struct RankProgress {
 
   [[nodiscard]] static RankProgress at(std::uint64_t position,
                                        std::uint64_t samples_per_epoch) noexcept;
+  /// Of one that is no rank, `world` 0, nothing.
+  [[nodiscard]] static RankProgress of(std::uint32_t world, std::uint64_t position,
+                                       std::uint64_t samples_per_epoch) noexcept {
+    return world == 0 ? RankProgress() : at(position, samples_per_epoch);
+  }
 };
 
 /// The groups whose ranks come back after their producer's death, each by itself: which ranks have

@@ -15,6 +15,29 @@
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
+namespace {
+
+std::string text_of_those_there(const Life& before) {
+  const auto living = std::count_if(before.members.begin(), before.members.end(),
+                                    [](const LifeMember& member) { return !member.gone; });
+  const std::string trainers = living == 1 ? "a trainer" : text("{} trainers", living);
+  return text(
+      "{} of its last producer (pid {}, which was killed) {} still there: the stream goes "
+      "on with {}",
+      trainers, before.pid, living == 1 ? "is" : "are", living == 1 ? "it" : "them");
+}
+
+SeatedRank seated_rank(std::uint32_t rank, std::uint32_t pid, ServedRing& ring,
+                       const Admitted& admitted) {
+  return {.rank = rank,
+          .pid = pid,
+          .ring = &ring,
+          .index = admitted.index,
+          .key = admitted.consumer_id};
+}
+
+}  // namespace
+
 /// Before the door opens. Nothing is made until it is decided where the stream goes on.
 void Reception::expect_members() {
   if (life_.before() == nullptr) return;
@@ -22,16 +45,7 @@ void Reception::expect_members() {
   returning_.expect(before, parts_.rings.host().capacity());
   awaits_members_.store(true);
   parts_.rings.host().writer().await_members();
-  const auto living = std::count_if(before.members.begin(), before.members.end(),
-                                    [](const LifeMember& member) { return !member.gone; });
-  parts_.log(LogLevel::info,
-             living == 1
-                 ? text("a trainer of its last producer (pid {}, which was killed) is still there: "
-                        "the stream goes on with it",
-                        before.pid)
-                 : text("{} trainers of its last producer (pid {}, which was killed) are still "
-                        "there: the stream goes on with them",
-                        living, before.pid));
+  parts_.log(LogLevel::info, text_of_those_there(before));
 }
 
 AdmissionReply Reception::wait_with_members(const Hello& hello, std::uint32_t pid) {
@@ -74,18 +88,21 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
   if (is_rank) {
     const auto lost = groups.lost_for(hello.group, hello.cursor);
     if (lost || groups.has(hello.group, hello.rank)) {
-      return broken(hello.group, lost ? lost->text() : "two processes are its rank");
+      return rank_checks_.broken(hello.group, lost ? lost->text() : "two processes are its rank");
     }
   }
   Refusal refusal{RefusalKind::full, {}};
   try {
-    const RankProgress progress = progress_at({hello.group, hello.rank, hello.world}, hello.cursor);
+    const RankProgress progress =
+        RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
     auto reply =
         seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
     if (auto* seated = std::get_if<Seated>(&reply)) {
       note_member(*seated, hello, waiting.pid);
       if (is_rank)
-        groups.seat(hello.group, seated_rank(hello.rank, *seated, waiting.pid), hello.cursor);
+        groups.seat(hello.group,
+                    seated_rank(hello.rank, waiting.pid, *seated->ring, seated->admitted),
+                    hello.cursor);
       return std::move(seated->admission);
     }
     refusal = std::move(std::get<Refusal>(reply));
@@ -95,14 +112,6 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
   }
   if (is_rank) groups.give_up(hello.group, hello.rank, hello.cursor);
   return refusal;
-}
-
-SeatedRank Reception::seated_rank(std::uint32_t rank, const Seated& seated, std::uint32_t pid) {
-  return {.rank = rank,
-          .pid = pid,
-          .ring = seated.ring,
-          .index = seated.admitted.index,
-          .key = seated.admitted.consumer_id};
 }
 
 /// Those whose ranks have their places again, and hear which one is gone.
@@ -115,26 +124,6 @@ void Reception::seat_groups(const ReturningGroups& groups) {
                                    ? text("group `{}` is broken: {}", name, group.lost->rank.text())
                                    : text("group `{}` goes on, with {} ranks", name, group.world));
   }
-}
-
-RankProgress Reception::progress_at(const Group& group, std::uint64_t position) const {
-  return group.world == 0 ? RankProgress()
-                          : RankProgress::at(position, parts_.options.samples_per_epoch);
-}
-
-Refusal Reception::broken(const std::string& group, const std::string& why) const {
-  return {RefusalKind::group_broke,
-          text("{}group `{}` is broken: {}. Attach all its ranks again to go on", stream_text(),
-               group, why)};
-}
-
-/// It is decided where the stream goes on, and no place was kept for it.
-Refusal Reception::refusal_of_late_rank(const Hello& hello) const {
-  const auto lost = groups_.lost_of(hello.group);
-  return broken(hello.group, lost
-                                 ? lost->text()
-                                 : "this producer does not know where its ranks were, as they came "
-                                   "one after the other and no life file was left");
 }
 
 /// It counts as a consumer that stands there, as if it were slow. Throws where it gets no place.
@@ -162,13 +151,16 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   hello.tail = member.tail;
   AdmitRequest request = request_of(hello, member.pid);
   request.in_loop = true;  // only such a one has a place
-  auto reply = seat(*ring, request, progress_at(group, position).reading);
+  auto reply =
+      seat(*ring, request,
+           RankProgress::of(group.world, position, parts_.options.samples_per_epoch).reading);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {
     if (is_rank) groups.give_up(group.name, group.rank, position);
     throw std::runtime_error(refusal->text);
   }
   Seated& seated = std::get<Seated>(reply);
-  if (is_rank) groups.seat(group.name, seated_rank(group.rank, seated, member.pid), position);
+  if (is_rank)
+    groups.seat(group.name, seated_rank(group.rank, member.pid, *ring, seated.admitted), position);
   set_missing(seated.admitted.name, true);
   absent_.insert({member.key, {member, std::move(seated)}});
 }
@@ -202,7 +194,8 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
     return std::nullopt;
   }
   seated.admission.welcome.position = hello.cursor;
-  const RankProgress progress = progress_at({hello.group, hello.rank, hello.world}, hello.cursor);
+  const RankProgress progress =
+      RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
   groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
   note_member(seated, hello, pid);
   parts_.log(LogLevel::info, text("`{}` (pid {}) came to its place, and goes on at position {}",

@@ -74,7 +74,7 @@ class Pending {
 
   // ---- what is to be told
 
-  /// The first one; null where all is told.
+  /// The first one; null where there is none.
   [[nodiscard]] const EpochEnd* untold() const noexcept {
     return untold_ == 0 ? nullptr : &ends_[ends_.size() - untold_];
   }
@@ -84,7 +84,7 @@ class Pending {
     ended_ = std::min(ended_ + 1, ends_.size());
     untold_ = std::min(untold_ + 1, ends_.size());
   }
-  /// What was told, or not, to an earlier producer.
+  /// The next producer has heard of none.
   void tell_again(const Pending& last) noexcept {
     ends_ = last.ends_;
     ended_ = untold_ = last.ended_;
@@ -97,7 +97,7 @@ class Pending {
   Run run_;                          ///< of `run`
   std::exception_ptr interruption_;  ///< of `interruption`, else null
   std::array<EpochEnd, 2> ends_;     ///< the latest is last
-  std::size_t ended_ = 0;            ///< so many of them, from the last one on, are real
+  std::size_t ended_ = 0;            ///< how many of them, from the last one on, are real
   std::size_t untold_ = 0;
 };
 

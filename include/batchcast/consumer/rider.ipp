@@ -241,8 +241,8 @@ BATCHCAST_INLINE void Rider::look_at_next() {
   }
 }
 
-/// A rank ended an epoch while it drained: the next producer hears it now, where it is found, and
-/// else before this rank's next batch there.
+/// A rank ended an epoch while it drained. The next producer hears of it now, where it is found.
+/// Else it does before this rank's next batch there.
 BATCHCAST_INLINE void Rider::tell_ends() noexcept {
   if (options_.group.world == 0 || state_ != State::draining) return;
   try {
