@@ -116,9 +116,12 @@ class Starter {
   /// consumer, because the machine is too busy for so short an idle_exit_s.
   [[nodiscard]] bool start() {
     std::optional<Life> last = life_waited_for(paths().directory);
-    if (last) look_whether_given_up(*last, count_death(paths().directory, *last));
+    if (last) look_whether_given_up(*last);
     DetachedProcess::Program program{words_, {}, {}, lock_.make_log()};
-    if (last) use_words_of_last(program, *last);
+    if (last) {
+      note_start(paths().directory, *last);
+      use_words_of_last(program, *last);
+    }
     if (!target_.directory.empty()) {
       program.environment.push_back("BATCHCAST_DIR=" + base_of(paths()));
     }
@@ -151,11 +154,12 @@ class Starter {
     program.environment.push_back(text("{}={}", deaths_variable, last.deaths));
   }
 
-  void look_whether_given_up(const Life& last, std::uint32_t deaths) {
+  void look_whether_given_up(const Life& last) {
     const auto asked = value_of(last.started.words, "--give-up-after");
     const std::uint32_t limit =
         asked ? static_cast<std::uint32_t>(std::strtoul(asked->c_str(), nullptr, 10))
               : give_up_after_default;
+    const std::uint32_t deaths = deaths_in_a_row(last);
     if (!is_given_up(deaths, limit)) return;
     const std::string reason = given_up_text(target_.stream, last, deaths);
     give_up_stream(target_.stream, base_of(paths()), reason);

@@ -19,7 +19,7 @@ std::optional<Life> life_waited_for(const std::string& directory) {
   return life;
 }
 
-std::uint32_t count_death(const std::string& directory, Life& left) noexcept {
+void note_start(const std::string& directory, Life& left) noexcept {
   left.deaths = deaths_in_a_row(left);
   left.greatest = std::max(left.greatest, left.position.position);
   try {
@@ -27,7 +27,6 @@ std::uint32_t count_death(const std::string& directory, Life& left) noexcept {
   } catch (const std::exception&) {
     // As where a disk is full: the next death counts as this one does.
   }
-  return left.deaths;
 }
 
 void give_up_stream(const std::string& stream, const std::string& base,

@@ -30,9 +30,12 @@ TEST_CASE("a producer that is killed before it serves counts among the deaths in
   for (const std::uint32_t deaths : {0U, 1U, 2U, 3U}) {  // the first one came further
     std::optional<Life> left = life_waited_for(folder.path());
     REQUIRE(left);
-    CHECK(count_death(folder.path(), *left) == deaths);
+    CHECK(deaths_in_a_row(*left) == deaths);
+    CHECK(deaths_in_a_row(*life_waited_for(folder.path())) == deaths);  // asked twice
+    note_start(folder.path(), *left);
     CHECK(left->greatest == 100);
   }
   std::filesystem::remove_all(folder.path());
-  CHECK(count_death(folder.path(), life) == 0);  // it cannot be written
+  note_start(folder.path(), life);  // it cannot be written
+  CHECK(life.deaths == 0);
 }

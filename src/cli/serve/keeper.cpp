@@ -112,9 +112,12 @@ class Keeper {
     const std::string directory = stream_paths(base_, stream_).directory;
     std::optional<Life> left = life_waited_for(directory);
     if (!left) return ::unsetenv(deaths_variable), false;
-    const std::uint32_t deaths = count_death(directory, *left);
-    ::setenv(deaths_variable, std::to_string(deaths).c_str(), 1);
-    if (!is_given_up(deaths, give_up_after_)) return false;
+    const std::uint32_t deaths = deaths_in_a_row(*left);
+    if (!is_given_up(deaths, give_up_after_)) {
+      note_start(directory, *left);
+      ::setenv(deaths_variable, std::to_string(deaths).c_str(), 1);
+      return false;
+    }
     const std::string reason = given_up_text(stream_, *left, deaths);
     say(text("stream `{}` is given up: {}.\n", stream_, reason));
     give_up_stream(stream_, base_, reason);
