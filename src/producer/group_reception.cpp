@@ -33,30 +33,13 @@ std::vector<RankNews> Reception::take_news() {
   if (returning_.is_due(now_ns())) admit_returning(news);
   if (returning_.is_gathering()) return news;
   while (const auto ranks = forming_.take_complete()) {
-    // Its name's ranks may have come back from an earlier producer meanwhile.
-    if (const auto taken = groups_.refusal_of(ranks->front().hello.group)) {
-      for (const WaitingRank& rank : *ranks) {
-        news.push_back({rank.key, Refusal{taken->kind, stream_text() + taken->text}});
-      }
-    } else {
-      admit_group(*ranks, news);
-    }
+    if (!rank_checks_.refuse_taken(*ranks, news)) admit_group(*ranks, news);
   }
-  if (forming_.count() != 0) refuse_if_over(news);
+  if (forming_.count() != 0) rank_checks_.refuse_if_over(parts_.rings.host(), news);
   std::vector<RankNews> forming = forming_.take_news();
   std::move(forming.begin(), forming.end(), std::back_inserter(news));
   for (const auto& [key, count] : counter_.take_answers()) news.push_back({key, count});
   return news;
-}
-
-/// Refuses the ranks that wait once the stream admits none any more: the others will not come.
-void Reception::refuse_if_over(std::vector<RankNews>& news) {
-  const auto over = parts_.rings.host().writer().refusal_of_newcomers();
-  if (!over || over->reason == NotAdmitted::Reason::full) return;  // places may become free
-  for (const WaitingRank& rank : forming_.take_all()) {
-    news.push_back(
-        {rank.key, Refusal{refusal_kind_of(over->reason), stream_text() + refusal_text_of(*over)}});
-  }
 }
 
 /// The first rank begins where its `join` says, and gates from then on, so the others can begin

@@ -63,6 +63,9 @@ void LifeNotes::note_death(const ReturningMembers::Decision& decision,
     died.from = std::max(died.from, board.published);
     died.to = std::max(died.to, board.claimed);
   }
+  const std::uint64_t most = before()->position.position + rings_.host().capacity();
+  died.from = std::min(died.from, most);  // no hello takes it beyond where the stream may have been
+  died.to = std::min(died.to, most);
   if (died.to <= died.from) return;
   for (std::uint64_t position = died.from; position < died.to; ++position) {
     if (died.ids.size() == named_max || !options.known_ids) break;

@@ -83,6 +83,24 @@ void RankChecks::note_refused(const Hello& hello, std::uint32_t pid, const std::
        text("rank {} of group `{}` (pid {}) was refused: {}", hello.rank, hello.group, pid, why));
 }
 
+void RankChecks::refuse_if_over(ServedRing& host, std::vector<RankNews>& news) {
+  const auto over = host.writer().refusal_of_newcomers();
+  if (!over || over->reason == NotAdmitted::Reason::full) return;  // places may become free
+  for (const WaitingRank& rank : forming_.take_all()) {
+    news.push_back(
+        {rank.key, Refusal{refusal_kind_of(over->reason), stream_text() + refusal_text_of(*over)}});
+  }
+}
+
+bool RankChecks::refuse_taken(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news) {
+  const auto taken = groups_.refusal_of(ranks.front().hello.group);
+  if (!taken) return false;
+  for (const WaitingRank& rank : ranks) {
+    news.push_back({rank.key, Refusal{taken->kind, stream_text() + taken->text}});
+  }
+  return true;
+}
+
 Refusal RankChecks::broken(const std::string& group, const std::string& why) const {
   return {RefusalKind::group_broke,
           text("{}group `{}` is broken: {}. Attach all its ranks again to go on", stream_text(),

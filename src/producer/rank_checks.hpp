@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
@@ -29,6 +30,11 @@ class RankChecks {
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello, ServedRing& ring);
   /// Ranks that wait for it receive the reason, and the log has it once.
   void note_refused(const Hello& hello, std::uint32_t pid, const std::string& why);
+  /// Refuses the ranks that wait once the stream admits none any more: the others will not come.
+  void refuse_if_over(ServedRing& host, std::vector<RankNews>& news);
+  /// Refuses a complete group whose name another one has by now. False where none has it.
+  [[nodiscard]] bool refuse_taken(const std::vector<WaitingRank>& ranks,
+                                  std::vector<RankNews>& news);
   [[nodiscard]] Refusal broken(const std::string& group, const std::string& why) const;
   /// Of a rank that comes back where it is decided where the stream goes on, and no place was kept.
   [[nodiscard]] Refusal refusal_of_late(const Hello& hello) const;

@@ -117,7 +117,6 @@ class Reception final : public DoorEvents {
   void look_after_absent();
   void set_missing(const std::string& name, bool is_missing);
   void note_member(Seated& seated, const Hello& hello, std::uint32_t pid);
-  void refuse_if_over(std::vector<RankNews>& news);
   void admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news);
   [[nodiscard]] std::optional<Refusal> seat_group(const std::vector<WaitingRank>& ranks,
                                                   const GroupStart& start,

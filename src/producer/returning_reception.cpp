@@ -85,6 +85,7 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
                                                    ReturningGroups& groups) {
   const Hello& hello = waiting.hello;
   const bool is_rank = hello.world != 0;
+  if (is_rank && groups_.has_name(hello.group)) return rank_checks_.refusal_of_late(hello);
   if (is_rank) {
     const auto lost = groups.lost_for(hello.group, hello.cursor);
     if (lost || groups.has(hello.group, hello.rank)) {

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/seated_groups.hpp"
 
+#include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
 
@@ -73,8 +74,9 @@ bool SeatedGroups::is_patient(Seated& group) {
 
 void SeatedGroups::add(const std::string& name, std::vector<SeatedRank> ranks,
                        const std::optional<GroupNews::Lost>& lost) {
-  Seated& group = groups_.insert({name, Seated{std::move(ranks)}}).first->second;
-  if (lost) static_cast<void>(lose(group, *lost));
+  const auto [group, is_new] = groups_.insert({name, Seated{std::move(ranks)}});
+  BATCHCAST_ASSERT(is_new);
+  if (lost) static_cast<void>(lose(group->second, *lost));
 }
 
 void SeatedGroups::returned(ConsumerKey key, std::uint64_t ended_before,
@@ -133,6 +135,7 @@ void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
+  if (group.ends && group.ends->epoch > end.epoch) return;  // all have ended that one
   const bool is_known = group.ends && group.ends->epoch == end.epoch;
   if (is_known && group.ends->place <= end.place) return;
   group.ends = GroupNews::Ends{end.epoch, end.place};

@@ -55,6 +55,7 @@ class SeatedGroups {
   void returned(ConsumerKey key, std::uint64_t ended_before, std::uint64_t may_have_ended);
   /// Whether that is a rank of a complete group.
   [[nodiscard]] bool has(ConsumerKey key) { return find(key).has_value(); }
+  [[nodiscard]] bool has_name(const std::string& name) const { return groups_.contains(name); }
   /// The rank that the group of that name has lost; nothing where there is none.
   [[nodiscard]] std::optional<LostRank> lost_of(const std::string& name) const;
   /// Of each rank: it has ended all epochs below.

@@ -77,6 +77,7 @@ class Keeper {
       say(text("the producer of stream `{}` was killed by SIG{}; it is started again in {} ms\n",
                stream_, ::sigabbrev_np(WTERMSIG(status)), pause_ms));
       if (pause(pause_ms)) return end_stream();
+      restarted_ = true;
       pause_ms = std::min(pause_ms * 2, longest_pause_ms);
     }
   }
@@ -96,7 +97,7 @@ class Keeper {
   [[nodiscard]] int ended_with(int code) const {
     const std::vector<std::string> bases{base_};
     const bool is_waited_for =
-        detail::life_waited_for(stream_paths(base_, stream_).directory).has_value();
+        restarted_ && detail::life_waited_for(stream_paths(base_, stream_).directory).has_value();
     if (code != exit_ok && is_waited_for && !last_end(stream_, bases)) {
       detail::give_up_stream(
           stream_, base_,
@@ -177,6 +178,7 @@ class Keeper {
   std::vector<std::string> words_;
   sigset_t signals_;
   int asked_ = 0;
+  bool restarted_ = false;  ///< a worker was killed before
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ constexpr int look_every_ms = 5;
 
 void check_replacement(const std::string& stream, const StreamPaths& paths,
                        const std::string& identity) {
+  if (!look_at_lock(paths.lock).held) return;  // nothing is killed: the life file is dropped
   const std::optional<detail::Life> life = detail::life_waited_for(paths.directory);
   if (!life || life->identity == identity) return;
   std::string names;

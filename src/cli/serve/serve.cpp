@@ -160,7 +160,8 @@ void tell_waiting_trainers(const ProducerOptions& options, const std::string& wh
     const std::string base =
         std::filesystem::path(paths_of(options).directory).parent_path().string();
     const std::vector<std::string> bases{base};
-    if (!has_keeper(options.stream, bases) ||
+    if (std::getenv(detail::deaths_variable) == nullptr ||  // started by hand
+        !has_keeper(options.stream, bases) ||
         !detail::life_waited_for(paths_of(options).directory)) {
       return;
     }
