@@ -26,6 +26,18 @@ Json to_json(const MemberKey& key) {
   return {{"incarnation", key.incarnation}, {"consumer_id", key.consumer_id}};
 }
 
+constexpr std::array<std::string_view, 3> loss_names = {"left", "died", "evicted"};
+
+std::string name_of(RankLoss loss) {
+  return std::string(loss_names.at(static_cast<std::size_t>(loss) - 1));
+}
+
+std::optional<RankLoss> parse_loss(const std::string& name) {
+  const auto found = std::find(loss_names.begin(), loss_names.end(), name);
+  if (found == loss_names.end()) return std::nullopt;
+  return static_cast<RankLoss>(found - loss_names.begin() + 1);
+}
+
 Json to_json(const LifeMember& member) {
   Json json = to_json(member.key);
   if (member.follows) json["follows"] = to_json(*member.follows);
@@ -38,6 +50,13 @@ Json to_json(const LifeMember& member) {
   json["batch_size"] = member.batch_size;
   json["floor"] = member.floor.position;
   json["in_loop"] = member.in_loop;
+  if (member.group.world == 0) return json;
+  json["group"] = member.group.name;
+  json["rank"] = member.group.rank;
+  json["world"] = member.group.world;
+  json["tail"] = name_of(member.tail);
+  json["ended"] = member.ended;
+  if (member.gone) json["gone"] = name_of(*member.gone);
   return json;
 }
 
@@ -50,6 +69,11 @@ Json to_json(const StartedWith& started) {
 StartedWith started_in(const Json& json) {
   return {json.at("words").get<std::vector<std::string>>(), json.at("directory").get<std::string>(),
           json.at("environment").get<std::vector<std::string>>()};
+}
+
+DiedAt died_in(const Json& json) {
+  return {json.at("from").get<std::uint64_t>(), json.at("to").get<std::uint64_t>(),
+          json.at("ids").get<std::vector<std::uint64_t>>()};
 }
 
 std::string digits_in(const Json& json, const char* key) {
@@ -75,6 +99,25 @@ Enum choice(std::optional<Enum> choice) {
   return *choice;
 }
 
+Tail tail_in(const std::string& name) {
+  for (const Tail tail : {Tail::keep, Tail::drop, Tail::pad}) {
+    if (name == name_of(tail)) return tail;
+  }
+  throw Malformed();
+}
+
+void read_rank(const Json& json, LifeMember& member) {
+  member.group.name = json.at("group").get<std::string>();
+  member.group.rank = json.at("rank").get<std::uint32_t>();
+  member.group.world = json.at("world").get<std::uint32_t>();
+  const bool is_rank = !member.group.name.empty() && member.group.rank < member.group.world &&
+                       member.group.world <= limits::consumers_max;
+  if (!is_rank) throw Malformed();
+  member.tail = tail_in(json.at("tail").get<std::string>());
+  member.ended = json.at("ended").get<std::uint64_t>();
+  if (json.contains("gone")) member.gone = choice(parse_loss(json.at("gone").get<std::string>()));
+}
+
 LifeMember member_in(const Json& json) {
   LifeMember member;
   member.key = key_in(json);
@@ -92,6 +135,7 @@ LifeMember member_in(const Json& json) {
   if (member.batch_size == 0) throw Malformed();
   member.floor.position = position_in(json, "floor");
   member.in_loop = json.value("in_loop", false);
+  if (json.contains("group")) read_rank(json, member);
   return member;
 }
 
@@ -152,20 +196,40 @@ std::string to_json(const Life& life) {
                {"settings", life.settings},
                {"stand_ins", to_json(life.stand_ins)},
                {"members", Json::array()}};
+  if (life.died) {
+    json["died"] = {{"from", life.died->from}, {"to", life.died->to}, {"ids", life.died->ids}};
+  }
   for (const LifeMember& member : life.members) json["members"].push_back(to_json(member));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
+
+namespace {
+
+/// `. The one before the last was making positions 12 to 40 (samples 7, 4711 and 27 more)`
+std::string samples_text(const DiedAt& died) {
+  if (died.to <= died.from) return {};
+  std::string ids;
+  for (const std::uint64_t id : died.ids) ids += text("{}{}", ids.empty() ? "" : ", ", id);
+  const std::uint64_t count = died.to - died.from;
+  const std::uint64_t more = count - std::min<std::uint64_t>(count, died.ids.size());
+  if (more != 0) ids += text(" and {} more", more);
+  return text(". The one before the last was making positions {} to {}{}", died.from, died.to - 1,
+              died.ids.empty() ? "" : text(" (samples {})", ids));
+}
+
+}  // namespace
 
 std::string given_up_text(const std::string& stream, const Life& left, std::uint32_t deaths) {
   const std::uint64_t greatest = std::max(left.greatest, left.position.position);
   return text(
       "{} producers in a row were killed before they published more than those before, which is up "
-      "to position {} (in epoch {}). A sample from there on, such as a file that a decoder crashes "
+      "to position {} (in epoch {}){}. A sample from there on, such as a file that a decoder "
+      "crashes "
       "on, or a lack of memory may be the cause: see `dmesg`, and what the last ones said. "
       "Nothing is lost: once `batchcast serve … --stream {}` by hand serves it, trainers go on "
       "with "
       "their next call. --give-up-after 0 starts it again for ever",
-      deaths, greatest, left.epoch, stream);
+      deaths, greatest, left.epoch, left.died ? samples_text(*left.died) : "", stream);
 }
 
 std::optional<Life> life_from(std::string_view text) {
@@ -181,6 +245,7 @@ std::optional<Life> life_from(std::string_view text) {
     life.greatest = position_in(json, "greatest");
     life.deaths = json.at("deaths").get<std::uint32_t>();
     life.started = started_in(json.at("started"));
+    if (json.contains("died")) life.died = died_in(json.at("died"));
     life.members = members_in(json.at("members"));
     life.settings = settings_in(json.value("settings", Json::object()));
     life.stand_ins = stand_ins_in(json.value("stand_ins", Json::object()));

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/group.hpp>
 #include <batchcast/core/options.hpp>
 
 #include <compare>
@@ -45,10 +46,14 @@ struct LifeMember {
   std::uint64_t batch_size = 1;
   StreamPoint floor = {};  ///< it needs nothing below
   bool in_loop = false;    ///< with `let_go`: it has not paused since it was noted last
+  Group group = {};        ///< of a rank; no other has what follows
+  Tail tail = Tail::keep;
+  std::uint64_t ended = 0;            ///< it has reported the end of all epochs below
+  std::optional<RankLoss> gone = {};  ///< it lives no more, and others of its group do
 
   /// Whether the producer waits for it at its floor.
   [[nodiscard]] bool gates() const noexcept {
-    return pace == Pace::lockstep && (between_epochs == BetweenEpochs::hold || in_loop);
+    return !gone && pace == Pace::lockstep && (between_epochs == BetweenEpochs::hold || in_loop);
   }
 };
 
@@ -56,6 +61,7 @@ struct LifeMember {
 struct MemberPlace {
   StreamPoint floor = {};
   bool in_loop = false;
+  std::uint64_t ended = 0;  ///< of a rank
 
   friend bool operator==(const MemberPlace&, const MemberPlace&) = default;
 };
@@ -65,6 +71,13 @@ struct StartedWith {
   std::vector<std::string> words = {};  ///< the first is the program; none: it cannot be started
   std::string directory = {};           ///< its working directory
   std::vector<std::string> environment = {};  ///< `NAME=value` each, of what matters to it
+};
+
+/// The samples that a producer was making when it was killed, as the trainers saw on its board.
+struct DiedAt {
+  std::uint64_t from = 0;               ///< what was published
+  std::uint64_t to = 0;                 ///< below it all was handed out
+  std::vector<std::uint64_t> ids = {};  ///< of the first samples, where the order is known
 };
 
 struct Life {
@@ -78,6 +91,7 @@ struct Life {
   std::uint64_t greatest = 0;
   /// That many producers in a row were started by themselves, and killed before they passed it.
   std::uint32_t deaths = 0;
+  std::optional<DiedAt> died = {};  ///< the producer before, and none has come further since
   StartedWith started = {};
   std::vector<LifeMember> members = {};
   /// What was set while it was served, by name.

@@ -27,6 +27,24 @@ std::uint32_t deaths_before() {
   return text == nullptr ? 0 : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
+bool are_of_one_group(const LifeMember& one, const LifeMember& other) {
+  return one.group.world != 0 && one.group.name == other.group.name;
+}
+
+/// Whether any rank of its group is there.
+bool has_others(const std::vector<LifeMember>& members, const LifeMember& gone) {
+  return std::any_of(members.begin(), members.end(), [&](const LifeMember& one) {
+    return !one.gone && are_of_one_group(one, gone);
+  });
+}
+
+/// Whether the same rank is there, attached to another producer.
+bool has_another_life(const std::vector<LifeMember>& members, const LifeMember& gone) {
+  return std::any_of(members.begin(), members.end(), [&](const LifeMember& one) {
+    return !one.gone && are_of_one_group(one, gone) && one.group.rank == gone.group.rank;
+  });
+}
+
 }  // namespace
 
 LifeBook::LifeBook(std::string directory, Life life, LogCallback log)
@@ -51,11 +69,7 @@ std::string LifeBook::take_over() {
 
 void LifeBook::go_on_with(Life last) {
   std::vector<LifeMember>& members = last.members;
-  std::erase_if(members, [&](const LifeMember& member) {
-    if (is_alive(member)) return false;
-    remove_member_lock(directory_, member.lock);
-    return true;
-  });
+  forget_the_dead(members);
   // One that was let in again, and had not given up the attachment before, has two.
   const std::vector<LifeMember> all = members;
   std::erase_if(members, [&](const LifeMember& member) {
@@ -72,8 +86,22 @@ void LifeBook::go_on_with(Life last) {
   before_ = std::move(last);
 }
 
+/// Of a group of which any rank lives, those that are gone stay: its ranks get to know that.
+void LifeBook::forget_the_dead(std::vector<LifeMember>& members) const {
+  for (LifeMember& member : members) {
+    if (member.gone || is_alive(member)) continue;
+    remove_member_lock(directory_, member.lock);
+    member.gone = RankLoss::died;
+    member.follows.reset();
+  }
+  const std::vector<LifeMember> all = members;
+  std::erase_if(members, [&](const LifeMember& one) {
+    return one.gone && (!has_others(all, one) || has_another_life(all, one));
+  });
+}
+
 bool LifeBook::is_alive(const LifeMember& member) const noexcept {
-  return is_member_alive(directory_, member.lock);
+  return !member.gone && is_member_alive(directory_, member.lock);
 }
 
 FileDescriptor LifeBook::admit(LifeMember member) {
@@ -94,13 +122,33 @@ FileDescriptor LifeBook::admit(LifeMember member) {
   return lock;
 }
 
-void LifeBook::remove(const MemberKey& key) {
+void LifeBook::note_death(DiedAt died) {
+  std::unique_lock lock(mutex_);
+  life_.greatest = std::max(life_.greatest, died.from);
+  life_.died = std::move(died);
+  const std::string warning = write();
+  lock.unlock();
+  warn(warning);
+}
+
+void LifeBook::note_gone(LifeMember rank) {
+  std::unique_lock lock(mutex_);
+  life_.members.push_back(std::move(rank));
+  const std::string warning = write();
+  lock.unlock();
+  warn(warning);
+}
+
+void LifeBook::remove(const MemberKey& key, RankLoss how) {
   std::unique_lock lock(mutex_);
   const auto found = std::find_if(life_.members.begin(), life_.members.end(),
                                   [&](const LifeMember& one) { return one.key == key; });
   if (found == life_.members.end()) return;
   remove_member_lock(directory_, found->lock);
-  life_.members.erase(found);
+  found->gone = how;
+  const std::vector<LifeMember> all = life_.members;
+  std::erase_if(life_.members,
+                [&](const LifeMember& one) { return one.gone && !has_others(all, one); });
   const std::string warning = write();
   lock.unlock();
   warn(warning);
@@ -114,6 +162,7 @@ void LifeBook::note(StreamPoint position, std::uint64_t epoch,
   noted_ = position;
   const bool passes = !has_passed_ && position.position > life_.greatest;
   has_passed_ = has_passed_ || passes;
+  if (has_passed_) life_.died.reset();
   bool is_urgent = passes;
   life_.position = position;
   life_.epoch = epoch;
@@ -121,10 +170,11 @@ void LifeBook::note(StreamPoint position, std::uint64_t epoch,
     const auto found = places.find(member.key);
     if (found == places.end()) continue;
     const MemberPlace& place = found->second;
-    if (place == MemberPlace{member.floor, member.in_loop}) continue;
-    is_urgent = is_urgent || place.in_loop != member.in_loop;
+    if (place == MemberPlace{member.floor, member.in_loop, member.ended}) continue;
+    is_urgent = is_urgent || place.in_loop != member.in_loop || place.ended != member.ended;
     member.floor = place.floor;
     member.in_loop = place.in_loop;
+    member.ended = place.ended;
     has_changed_ = true;
   }
   if (!has_changed_ || (!is_urgent && now_ns - written_ns_ < write_every_ns)) return;

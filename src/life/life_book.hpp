@@ -35,10 +35,14 @@ class LifeBook final : public Substitutions {
   /// A consumer that rides was admitted: writes the file, and returns the member's lock. Empty
   /// where there can be none, or the file cannot be written: then it does not keep its place.
   [[nodiscard]] FileDescriptor admit(LifeMember member);
+  /// What the producer before was making when it was killed.
+  void note_death(DiedAt died);
   /// It has published no more than earlier producers: that it does is to be noted at once.
   [[nodiscard]] bool is_to_pass() const noexcept { return !has_passed_; }
-  /// It left, died or was evicted.
-  void remove(const MemberKey& key);
+  /// It left, died or was evicted. A rank is noted as gone while others of its group are there.
+  void remove(const MemberKey& key, RankLoss how = RankLoss::left);
+  /// An earlier producer's rank is gone, and others of its group came.
+  void note_gone(LifeMember rank);
   /// Where the stream is, and each member. Writes the file, at most once a second, where something
   /// moved; at once where a member began a loop, or paused.
   void note(StreamPoint position, std::uint64_t epoch,
@@ -64,6 +68,7 @@ class LifeBook final : public Substitutions {
   // `mutex_` is held by the caller, who warns without it. A warning is empty for none.
   [[nodiscard]] std::string take_over();
   void go_on_with(Life last);
+  void forget_the_dead(std::vector<LifeMember>& members) const;
   [[nodiscard]] std::string write() noexcept;
   [[nodiscard]] std::string warning_of(const char* what, const std::exception& error);
 

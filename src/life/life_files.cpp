@@ -26,6 +26,12 @@ std::string path_in(const std::string& directory, const std::string& name) {
   return directory + "/" + name;
 }
 
+/// Of the stream's own directory: what is there and no file is of no use to anyone.
+void remove_any(const std::string& path) noexcept {
+  std::error_code ignored;
+  if (::unlink(path.c_str()) != 0 && errno == EISDIR) std::filesystem::remove_all(path, ignored);
+}
+
 void write_all(int fd, std::string_view left, const std::string& path) {
   while (!left.empty()) {
     const ssize_t wrote = ::write(fd, left.data(), left.size());
@@ -51,23 +57,32 @@ std::optional<Life> read_life(const std::string& directory) {
 
 void write_life(const std::string& directory, const Life& life) {
   const std::string path = path_in(directory, new_file_name);
-  const FileDescriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const std::string place = path_in(directory, file_name);
+  const auto open_file = [&] {
+    return FileDescriptor(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  };
+  FileDescriptor file = open_file();
+  if (!file && (errno == EISDIR || errno == ELOOP)) {
+    remove_any(path);
+    file = open_file();
+  }
   if (!file) throw SystemError(text("batchcast: write {}", path), errno);
   write_all(file.get(), to_json(life), path);
-  if (::rename(path.c_str(), path_in(directory, file_name).c_str()) != 0) {
-    throw SystemError(text("batchcast: write {}", path), errno);
-  }
+  if (::rename(path.c_str(), place.c_str()) == 0) return;
+  if (errno == EISDIR) remove_any(place);
+  if (::rename(path.c_str(), place.c_str()) == 0) return;
+  throw SystemError(text("batchcast: write {}", place), errno);
 }
 
 void remove_lives(const std::string& directory) noexcept {
   try {
-    ::unlink(path_in(directory, file_name).c_str());
-    ::unlink(path_in(directory, new_file_name).c_str());
+    remove_any(path_in(directory, file_name));
+    remove_any(path_in(directory, new_file_name));
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with(lock_prefix)) ::unlink(entry.path().c_str());
+      if (name.starts_with(lock_prefix)) remove_any(entry.path().string());
     }
   } catch (const std::exception&) {
     // What stays is of no use to any producer, and of no harm.

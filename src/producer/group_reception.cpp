@@ -26,87 +26,20 @@ std::vector<std::size_t> order_of(std::size_t ranks, std::size_t first) {
 
 }  // namespace
 
-std::optional<Refusal> Reception::refusal_of_rank(const Hello& hello, ServedRing& ring) {
-  const std::string whole_text =
-      text("{} ranks with batches of {} samples", hello.world, hello.batch_size);
-  const auto refused = [&](std::string why, RefusalKind kind = RefusalKind::group) {
-    return Refusal{kind, stream_text() + std::move(why)};
-  };
-  // A rank does not wait for others where none would be admitted.
-  if (const auto none = ring.writer().refusal_of_newcomers()) {
-    return refused(refusal_text_of(*none), refusal_kind_of(none->reason));
-  }
-  if (hello.group.empty()) return refused("a group of ranks has a name");
-  if (hello.pace != Pace::lockstep || hello.between_epochs != BetweenEpochs::hold ||
-      hello.observes) {
-    return refused(
-        text("the ranks of group `{}` get parts of the same batches, so they take part in "
-             "`lockstep` and `hold` their places between epochs",
-             hello.group));
-  }
-  const std::uint64_t places = parts_.options.max_consumers;
-  if (hello.world > places) {
-    return refused(
-        text("group `{}` has {} ranks, and the stream {} places for consumers. Start the producer "
-             "with a larger --max-consumers",
-             hello.group, hello.world, places));
-  }
-  const std::uint64_t whole = hello.batch_size * hello.world;
-  if (whole > ring.capacity()) {
-    return refused(text("{} take {} at a time, which do not fit into the ring: it spans {}. Serve "
-                        "it with {} or more, or ask for smaller batches",
-                        whole_text, whole, ring.capacity(), ring.memory_option_for(whole)),
-                   RefusalKind::ring_too_small);
-  }
-  const std::uint64_t epoch = parts_.options.samples_per_epoch;
-  if (epoch != 0 && whole > epoch) {
-    return refused(text(
-        "{} take {} at a time, and an epoch has only {}. Ask for smaller batches, or fewer ranks",
-        whole_text, whole, epoch));
-  }
-  if (auto taken = groups_.refusal_of(hello.group)) return refused(taken->text, taken->kind);
-  if (forming_.count() >= places && !forming_.would_complete(hello)) {
-    return refused(text("as many ranks of groups wait as there are places for consumers ({}). "
-                        "Start the producer with a larger --max-consumers",
-                        places),
-                   RefusalKind::full);
-  }
-  if (auto conflict = forming_.conflict(hello)) return refused(std::move(*conflict));
-  return std::nullopt;
-}
-
-/// Ranks that wait for it receive the reason, and the log has it once.
-void Reception::note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why) {
-  constexpr std::size_t remembered_max = 256;
-  forming_.note_refused(hello, why);
-  if (refusals_said_.size() >= remembered_max) refusals_said_.clear();
-  if (!refusals_said_.insert({hello.group, why}).second) return;
-  parts_.log(LogLevel::info, text("rank {} of group `{}` (pid {}) was refused: {}", hello.rank,
-                                  hello.group, pid, why));
-}
-
 std::vector<RankNews> Reception::take_news() {
   std::vector<RankNews> news = groups_.take_news();
   // Before the members' places are decided, the ring has no sample for a group.
   returning_.note_group(forming_.has_complete(), now_ns());
   if (returning_.is_due(now_ns())) admit_returning(news);
   if (returning_.is_gathering()) return news;
-  while (const auto ranks = forming_.take_complete()) admit_group(*ranks, news);
-  if (forming_.count() != 0) refuse_if_over(news);
+  while (const auto ranks = forming_.take_complete()) {
+    if (!rank_checks_.refuse_taken(*ranks, news)) admit_group(*ranks, news);
+  }
+  if (forming_.count() != 0) rank_checks_.refuse_if_over(parts_.rings.host(), news);
   std::vector<RankNews> forming = forming_.take_news();
   std::move(forming.begin(), forming.end(), std::back_inserter(news));
   for (const auto& [key, count] : counter_.take_answers()) news.push_back({key, count});
   return news;
-}
-
-/// Refuses the ranks that wait once the stream admits none any more: the others will not come.
-void Reception::refuse_if_over(std::vector<RankNews>& news) {
-  const auto over = parts_.rings.host().writer().refusal_of_newcomers();
-  if (!over || over->reason == NotAdmitted::Reason::full) return;  // places may become free
-  for (const WaitingRank& rank : forming_.take_all()) {
-    news.push_back(
-        {rank.key, Refusal{refusal_kind_of(over->reason), stream_text() + refusal_text_of(*over)}});
-  }
 }
 
 /// The first rank begins where its `join` says, and gates from then on, so the others can begin
@@ -152,6 +85,7 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
                       .ring = seats[i].ring,
                       .index = seats[i].admitted.index,
                       .key = seats[i].admitted.consumer_id});
+    note_member(seats[i], ranks[i].hello, ranks[i].pid);
     news.push_back({ranks[i].key, std::move(seats[i].admission)});
   }
   groups_.add(name, std::move(seated));
@@ -196,6 +130,9 @@ void Reception::take_out(const Seated& seated) {
   static_cast<void>(parts_.rings.count_trainers());
 }
 
-void Reception::epoch_ended(ConsumerKey key, const EpochEnd& end) { groups_.ended(key, end); }
+void Reception::epoch_ended(ConsumerKey key, const EpochEnd& end) {
+  groups_.ended(key, end);
+  life_.hasten();
+}
 
 }  // namespace batchcast::inline v0_1::detail

@@ -40,16 +40,48 @@ FileDescriptor LifeNotes::admitted(ServedRing& ring, const Welcome& welcome, con
   member.between_epochs = hello.between_epochs;
   member.ring = ring.id();
   member.batch_size = hello.batch_size;
+  member.group = {hello.group, hello.rank, hello.world};
+  member.tail = hello.tail;
   member.floor.position = welcome.position;
   member.in_loop = hello.between_epochs == BetweenEpochs::hold || is_in_loop(hello);
   return book_->admit(std::move(member));
 }
 
-void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id) {
-  if (book_ != nullptr) book_->remove({incarnation_of(ring), consumer_id});
+void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how) {
+  if (book_ != nullptr) book_->remove({incarnation_of(ring), consumer_id}, how);
 }
 
-void LifeNotes::look(std::uint64_t now_ns) {
+void LifeNotes::note_death(const ReturningMembers::Decision& decision,
+                           const ProducerOptions& options) {
+  constexpr std::size_t named_max = 8;
+  if (before() == nullptr) return;
+  DiedAt died;
+  for (const ReturningMembers::Place& place : decision.places) {
+    if (!place.waiting || !place.waiting->hello.resumes) continue;
+    const Resumes& board = *place.waiting->hello.resumes;
+    if (to_hex(board.incarnation) != before()->incarnation) continue;
+    died.from = std::max(died.from, board.published);
+    died.to = std::max(died.to, board.claimed);
+  }
+  const std::uint64_t most = before()->position.position + rings_.host().capacity();
+  died.from = std::min(died.from, most);  // no hello takes it beyond where the stream may have been
+  died.to = std::min(died.to, most);
+  if (died.to <= died.from) return;
+  for (std::uint64_t position = died.from; position < died.to; ++position) {
+    if (died.ids.size() == named_max || !options.known_ids) break;
+    std::array<std::uint64_t, 1> id;
+    const std::uint64_t epoch = position / options.samples_per_epoch;
+    if (!options.known_ids(epoch, position % options.samples_per_epoch, id)) break;
+    died.ids.push_back(id[0]);
+  }
+  book_->note_death(std::move(died));
+}
+
+void LifeNotes::note_gone(const LifeMember& rank) {
+  if (book_ != nullptr) book_->note_gone(rank);
+}
+
+void LifeNotes::look(std::uint64_t now_ns, const std::map<std::uint64_t, std::uint64_t>& ended) {
   constexpr std::uint64_t every_ns = 1'000'000'000;
   if (book_ == nullptr) return;
   const bool is_due = book_->is_to_pass() || std::exchange(hastens_, false);
@@ -71,8 +103,10 @@ void LifeNotes::look(std::uint64_t now_ns) {
     for (const ConsumerStatus& one : status.consumers) {
       if (one.mirrors) continue;
       const std::uint64_t floor = place_in_ring(one.position, status.published, ring->capacity());
+      const auto rank = ended.find(one.consumer_id);
       lowest = std::min(lowest, floor);
-      places[{incarnation, one.consumer_id}] = {{floor}, one.state != ConsumerState::paused};
+      places[{incarnation, one.consumer_id}] = {
+          {floor}, one.state != ConsumerState::paused, rank == ended.end() ? 0 : rank->second};
     }
   }
   book_->forget_decisions_below(lowest);
@@ -80,10 +114,13 @@ void LifeNotes::look(std::uint64_t now_ns) {
 }
 
 std::optional<Receipt> receipt_before(const ProducerOptions& options, std::uint64_t position) {
-  constexpr std::uint64_t looked_up_max = std::uint64_t{1} << 24;  // a second at most
   const std::uint64_t samples = options.samples_per_epoch;
-  const std::uint64_t epoch = position / samples;
-  const std::uint64_t count = position % samples;
+  return receipt_of(options, position / samples, position % samples);
+}
+
+std::optional<Receipt> receipt_of(const ProducerOptions& options, std::uint64_t epoch,
+                                  std::uint64_t count) {
+  constexpr std::uint64_t looked_up_max = std::uint64_t{1} << 24;  // a second at most
   if (!options.known_ids || count > looked_up_max) return std::nullopt;
   Receipt receipt;
   std::array<std::uint64_t, 4'096> ids;

@@ -8,10 +8,12 @@
 #include <batchcast/ring/cursor.hpp>
 #include <batchcast/ring/receipt.hpp>
 #include "life/life_book.hpp"
+#include "producer/returning_members.hpp"
 #include "producer/served_rings.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 
 namespace batchcast::inline v0_1::detail {
@@ -31,10 +33,16 @@ class LifeNotes {
   /// empty for one that does not ride.
   [[nodiscard]] FileDescriptor admitted(ServedRing& ring, const Welcome& welcome,
                                         const Hello& hello, std::uint32_t pid);
-  void left(ServedRing& ring, std::uint64_t consumer_id);
-  /// Notes once a second where each consumer is.
-  void look(std::uint64_t now_ns);
-  /// A consumer begins a loop, or pauses: the next look is not to wait.
+  void left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how);
+  /// Where the producer before was when it was killed, as those that come say.
+  void note_death(const ReturningMembers::Decision& decision, const ProducerOptions& options);
+  /// An earlier producer's rank is gone, and others of its group came.
+  void note_gone(const LifeMember& rank);
+  /// Notes once a second where each consumer is. `ended`: of each rank, below which epoch it has
+  /// ended all.
+  void look(std::uint64_t now_ns, const std::map<std::uint64_t, std::uint64_t>& ended);
+  /// A consumer begins a loop, pauses, or ends an epoch for its group: the next look is not to
+  /// wait.
   void hasten() noexcept { hastens_ = true; }
 
  private:
@@ -55,5 +63,8 @@ class LifeNotes {
 /// that is not known.
 [[nodiscard]] std::optional<Receipt> receipt_before(const ProducerOptions& options,
                                                     std::uint64_t position);
+/// Of the first samples of an epoch, which any producer makes.
+[[nodiscard]] std::optional<Receipt> receipt_of(const ProducerOptions& options, std::uint64_t epoch,
+                                                std::uint64_t count);
 
 }  // namespace batchcast::inline v0_1::detail

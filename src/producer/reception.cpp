@@ -53,6 +53,10 @@ Reception::Reception(Parts parts)
       checks_(parts_.options.stream, parts_.rings),
       pidfd_(own_pidfd()),
       life_(parts_.rings, parts_.life),
+      groups_([this](std::uint64_t epoch) {
+        return receipt_of(parts_.options, epoch, parts_.options.samples_per_epoch);
+      }),
+      rank_checks_(parts_.options, parts_.log, forming_, groups_),
       counter_(parts_.options.samples_per_epoch, parts_.options.lengths) {
   expect_members();
 }
@@ -65,7 +69,7 @@ std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
   ServedRing* const ring = parts_.rings.find(hello.placement);
   if (ring == nullptr) return checks_.not_served_at(hello.placement);
   if (auto refusal = checks_.refusal_of(hello, *ring)) return refusal;
-  return hello.world == 0 ? std::nullopt : refusal_of_rank(hello, *ring);
+  return hello.world == 0 ? std::nullopt : rank_checks_.refusal_of(hello, *ring);
 }
 
 AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const {
@@ -92,13 +96,14 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
   const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   if (auto refusal = refusal_of(hello)) {
     const bool asks_again = refusal->kind == RefusalKind::busy;
-    if (hello.world != 0 && !asks_again) note_refused_rank(hello, pid, refusal->text);
+    if (hello.world != 0 && !asks_again) rank_checks_.note_refused(hello, pid, refusal->text);
     return std::move(*refusal);
   }
-  if (hello.world != 0) return Waiting{forming_.add(hello, pid)};
+  if (hello.world != 0 && !hello.resumes) return Waiting{forming_.add(hello, pid)};
   if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
+    if (hello.world != 0) return rank_checks_.refusal_of_late(hello);
   }
   auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
   if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
@@ -107,7 +112,8 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
 }
 
 std::variant<Reception::Seated, Refusal> Reception::seat(ServedRing& ring,
-                                                         const AdmitRequest& request) {
+                                                         const AdmitRequest& request,
+                                                         std::uint64_t reading) {
   std::shared_ptr<DeskMemory> memory;
   try {
     memory = std::make_shared<DeskMemory>(Segment::create_small("desk", page_bytes()));
@@ -115,6 +121,7 @@ std::variant<Reception::Seated, Refusal> Reception::seat(ServedRing& ring,
     return Refusal{RefusalKind::busy,
                    text("{}no desk could be made: {}", stream_text(), error.what())};
   }
+  ordered::set_reading(*memory->desk(), reading);
   auto let = let_in(ring, request, std::shared_ptr<Desk>(memory, memory->desk()));
   if (auto* refusal = std::get_if<Refusal>(&let)) return std::move(*refusal);
   const Admitted& admitted = std::get<Admitted>(let);
@@ -195,7 +202,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
   const auto seat = seat_of(key);
   if (!seat) return;
   seat->ring.writer().remove(seat->index, key);
-  life_.left(seat->ring, key);
+  life_.left(seat->ring, key, loss_of(how));
   parts_.rings.note_leave(seat->ring);
   {
     const std::lock_guard lock(mutex_);
@@ -217,7 +224,8 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   if (auto refusal = checks_.refusal_of_row(rejoin.cursor, {}, seat->ring)) {
     return std::move(*refusal);
   }
-  const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor.position);
+  const Join join = groups_.has(key) ? Join::rewind : rejoin.join;  // ranks stay
+  const auto reply = seat->ring.resume(seat->index, key, join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
     return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)};
   }
@@ -253,7 +261,7 @@ void Reception::tick() {
   look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
   parts_.rate.note(parts_.rings.host().writer().samples_published());
-  if (!awaits_members_.load()) life_.look(now_ns());
+  if (!awaits_members_.load()) life_.look(now_ns(), groups_.ended());
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -12,6 +12,8 @@
 #include "producer/forming_groups.hpp"
 #include "producer/hello_checks.hpp"
 #include "producer/life_notes.hpp"
+#include "producer/rank_checks.hpp"
+#include "producer/returning_groups.hpp"
 #include "producer/returning_members.hpp"
 #include "producer/sample_rate.hpp"
 #include "producer/seated_groups.hpp"
@@ -95,10 +97,10 @@ class Reception final : public DoorEvents {
   };
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
-  [[nodiscard]] std::optional<Refusal> refusal_of_rank(const Hello& hello, ServedRing& ring);
-  void note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why);
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
-  [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request);
+  /// `reading`: of a rank that returns, the epoch that it may be in, + 1.
+  [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request,
+                                                   std::uint64_t reading = 0);
   [[nodiscard]] std::variant<Admitted, Refusal> let_in(ServedRing& ring,
                                                        const AdmitRequest& request,
                                                        std::shared_ptr<Desk> desk);
@@ -106,14 +108,15 @@ class Reception final : public DoorEvents {
   void expect_members();
   [[nodiscard]] AdmissionReply wait_with_members(const Hello& hello, std::uint32_t pid);
   void admit_returning(std::vector<RankNews>& news);
-  [[nodiscard]] decltype(RankNews::said) admitted_again(const WaitingHello& waiting);
-  void keep_place(const LifeMember& member, std::uint64_t position);
+  [[nodiscard]] decltype(RankNews::said) admitted_again(const WaitingHello& waiting,
+                                                        ReturningGroups& groups);
+  void keep_place(const LifeMember& member, std::uint64_t position, ReturningGroups& groups);
+  void seat_groups(const ReturningGroups& groups);
   [[nodiscard]] std::optional<AdmissionReply> take_kept_place(const Hello& hello,
                                                               std::uint32_t pid);
   void look_after_absent();
   void set_missing(const std::string& name, bool is_missing);
   void note_member(Seated& seated, const Hello& hello, std::uint32_t pid);
-  void refuse_if_over(std::vector<RankNews>& news);
   void admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news);
   [[nodiscard]] std::optional<Refusal> seat_group(const std::vector<WaitingRank>& ranks,
                                                   const GroupStart& start,
@@ -142,8 +145,8 @@ class Reception final : public DoorEvents {
   std::map<MemberKey, Absent> absent_;
   std::atomic<bool> awaits_members_{false};
   FormingGroups forming_;
-  std::set<std::pair<std::string, std::string>> refusals_said_;  ///< a group, and why
   SeatedGroups groups_;
+  RankChecks rank_checks_;
   BatchCounter counter_;
 };
 

@@ -15,6 +15,29 @@
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
+namespace {
+
+std::string text_of_those_there(const Life& before) {
+  const auto living = std::count_if(before.members.begin(), before.members.end(),
+                                    [](const LifeMember& member) { return !member.gone; });
+  const std::string trainers = living == 1 ? "a trainer" : text("{} trainers", living);
+  return text(
+      "{} of its last producer (pid {}, which was killed) {} still there: the stream goes "
+      "on with {}",
+      trainers, before.pid, living == 1 ? "is" : "are", living == 1 ? "it" : "them");
+}
+
+SeatedRank seated_rank(std::uint32_t rank, std::uint32_t pid, ServedRing& ring,
+                       const Admitted& admitted) {
+  return {.rank = rank,
+          .pid = pid,
+          .ring = &ring,
+          .index = admitted.index,
+          .key = admitted.consumer_id};
+}
+
+}  // namespace
+
 /// Before the door opens. Nothing is made until it is decided where the stream goes on.
 void Reception::expect_members() {
   if (life_.before() == nullptr) return;
@@ -22,14 +45,7 @@ void Reception::expect_members() {
   returning_.expect(before, parts_.rings.host().capacity());
   awaits_members_.store(true);
   parts_.rings.host().writer().await_members();
-  parts_.log(LogLevel::info,
-             before.members.size() == 1
-                 ? text("a trainer of its last producer (pid {}, which was killed) is still there: "
-                        "the stream goes on with it",
-                        before.pid)
-                 : text("{} trainers of its last producer (pid {}, which was killed) are still "
-                        "there: the stream goes on with them",
-                        before.members.size(), before.pid));
+  parts_.log(LogLevel::info, text_of_those_there(before));
 }
 
 AdmissionReply Reception::wait_with_members(const Hello& hello, std::uint32_t pid) {
@@ -48,48 +64,104 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   } else {
     writer.forgo_wait();
   }
+  life_.note_death(decision, parts_.options);
+  ReturningGroups groups(life_.before(), decision, writer.samples_per_epoch(), parts_.rings.host());
   for (const ReturningMembers::Place& place : decision.places) {
     if (place.waiting) {
-      news.push_back({place.waiting->key, admitted_again(*place.waiting)});
+      news.push_back({place.waiting->key, admitted_again(*place.waiting, groups)});
     } else {
       try {
-        keep_place(*place.missing, *place.position);
+        keep_place(*place.missing, *place.position, groups);
       } catch (const std::exception& error) {  // the others get theirs
         parts_.log(LogLevel::warning,
                    text("`{}` has no place kept for it: {}", place.missing->name, error.what()));
       }
     }
   }
+  seat_groups(groups);
 }
 
-decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting) {
+decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
+                                                   ReturningGroups& groups) {
+  const Hello& hello = waiting.hello;
+  const bool is_rank = hello.world != 0;
+  if (is_rank && groups_.has_name(hello.group)) return rank_checks_.refusal_of_late(hello);
+  if (is_rank) {
+    const auto lost = groups.lost_for(hello.group, hello.cursor);
+    if (lost || groups.has(hello.group, hello.rank)) {
+      return rank_checks_.broken(hello.group, lost ? lost->text() : "two processes are its rank");
+    }
+  }
+  Refusal refusal{RefusalKind::full, {}};
   try {
-    auto seated =
-        seat(*parts_.rings.find(waiting.hello.placement), request_of(waiting.hello, waiting.pid));
-    if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
-    note_member(std::get<Seated>(seated), waiting.hello, waiting.pid);
-    return std::move(std::get<Seated>(seated).admission);
+    const RankProgress progress =
+        RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
+    auto reply =
+        seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
+    if (auto* seated = std::get_if<Seated>(&reply)) {
+      note_member(*seated, hello, waiting.pid);
+      if (is_rank)
+        groups.seat(hello.group,
+                    seated_rank(hello.rank, waiting.pid, *seated->ring, seated->admitted),
+                    hello.cursor);
+      return std::move(seated->admission);
+    }
+    refusal = std::move(std::get<Refusal>(reply));
   } catch (const std::exception& error) {
-    return Refusal{RefusalKind::full, text("{}this consumer cannot be admitted again: {}",
-                                           stream_text(), error.what())};
+    refusal.text =
+        text("{}this consumer cannot be admitted again: {}", stream_text(), error.what());
+  }
+  if (is_rank) groups.give_up(hello.group, hello.rank, hello.cursor);
+  return refusal;
+}
+
+/// Those whose ranks have their places again, and hear which one is gone.
+void Reception::seat_groups(const ReturningGroups& groups) {
+  for (const auto& [name, group] : groups.all()) {
+    if (!group.has_any()) continue;
+    for (const LifeMember& gone : group.gone) life_.note_gone(gone);
+    groups_.add(name, group.in_order(), group.lost);
+    parts_.log(LogLevel::info, group.lost
+                                   ? text("group `{}` is broken: {}", name, group.lost->rank.text())
+                                   : text("group `{}` goes on, with {} ranks", name, group.world));
   }
 }
 
 /// It counts as a consumer that stands there, as if it were slow. Throws where it gets no place.
-void Reception::keep_place(const LifeMember& member, std::uint64_t position) {
+void Reception::keep_place(const LifeMember& member, std::uint64_t position,
+                           ReturningGroups& groups) {
+  const Group& group = member.group;
+  const bool is_rank = group.world != 0;
   ServedRing* const ring = parts_.rings.find(member.ring);
-  if (ring == nullptr || member.batch_size > ring->capacity()) return;  // it is refused anyway
+  const std::uint64_t whole = member.batch_size * std::max(group.world, 1U);
+  if (is_rank && groups.has(group.name, group.rank)) return;  // it has come, by another key
+  const bool is_refused = ring == nullptr || whole > ring->capacity();
+  if (is_refused || (is_rank && groups.lost_for(group.name, position))) {
+    if (is_rank) groups.give_up(group.name, group.rank, position);
+    return;
+  }
   Hello hello;
   hello.name = member.name;
   hello.batch_size = member.batch_size;
   hello.join = Join::at;
   hello.cursor = position;
   hello.between_epochs = member.between_epochs;
+  hello.group = group.name;
+  hello.rank = group.rank;
+  hello.world = group.world;
+  hello.tail = member.tail;
   AdmitRequest request = request_of(hello, member.pid);
   request.in_loop = true;  // only such a one has a place
-  auto reply = seat(*ring, request);
-  if (const auto* refusal = std::get_if<Refusal>(&reply)) throw std::runtime_error(refusal->text);
+  auto reply =
+      seat(*ring, request,
+           RankProgress::of(group.world, position, parts_.options.samples_per_epoch).reading);
+  if (const auto* refusal = std::get_if<Refusal>(&reply)) {
+    if (is_rank) groups.give_up(group.name, group.rank, position);
+    throw std::runtime_error(refusal->text);
+  }
   Seated& seated = std::get<Seated>(reply);
+  if (is_rank)
+    groups.seat(group.name, seated_rank(group.rank, member.pid, *ring, seated.admitted), position);
   set_missing(seated.admitted.name, true);
   absent_.insert({member.key, {member, std::move(seated)}});
 }
@@ -123,6 +195,9 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
     return std::nullopt;
   }
   seated.admission.welcome.position = hello.cursor;
+  const RankProgress progress =
+      RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
+  groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
   note_member(seated, hello, pid);
   parts_.log(LogLevel::info, text("`{}` (pid {}) came to its place, and goes on at position {}",
                                   seated.admitted.name, pid, hello.cursor));

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/seated_groups.hpp"
 
+#include <batchcast/core/assert.hpp>
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
 
@@ -10,33 +11,6 @@
 
 namespace batchcast::inline v0_1::detail {
 namespace {
-
-RankLoss loss_of(Leaving how) noexcept {
-  switch (how) {
-    case Leaving::died:
-    case Leaving::closed:  // who lives says bye: its process is just ending
-      return RankLoss::died;
-    case Leaving::misbehaved:
-    case Leaving::evicted:
-      return RankLoss::evicted;
-    case Leaving::bye:
-      break;
-  }
-  return RankLoss::left;
-}
-
-/// What all ranks together took of the last epoch in `epochs`.
-GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks, std::uint64_t epochs) {
-  Receipt sum;
-  for (const SeatedRank& rank : ranks) {
-    const bool whole = rank.last.epoch + 1 == epochs && rank.last.known && !rank.last.early;
-    if (!whole) return GroupReceipt::unknown;
-    sum.add(Receipt{rank.last.count, rank.last.hash});
-  }
-  const auto published = ranks.front().ring->writer().receipt_of(epochs - 1);
-  if (!published) return GroupReceipt::unknown;
-  return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
-}
 
 /// Whether the ring failed; its board then tells the reason.
 bool has_failed(ServedRing& ring) {
@@ -55,6 +29,20 @@ void let_close(const SeatedRank& rank, std::uint64_t epochs) {
 }
 
 }  // namespace
+
+RankLoss loss_of(Leaving how) noexcept {
+  switch (how) {
+    case Leaving::died:
+    case Leaving::closed:  // who lives says bye: its process is just ending
+      return RankLoss::died;
+    case Leaving::misbehaved:
+    case Leaving::evicted:
+      return RankLoss::evicted;
+    case Leaving::bye:
+      break;
+  }
+  return RankLoss::left;
+}
 
 std::optional<Refusal> SeatedGroups::refusal_of(const std::string& name) {
   const auto group = groups_.find(name);
@@ -84,8 +72,35 @@ bool SeatedGroups::is_patient(Seated& group) {
   return now - group.refused_first_ns < patience_ns;
 }
 
-void SeatedGroups::add(const std::string& name, std::vector<SeatedRank> ranks) {
-  groups_.insert({name, Seated{std::move(ranks)}});
+void SeatedGroups::add(const std::string& name, std::vector<SeatedRank> ranks,
+                       const std::optional<GroupNews::Lost>& lost) {
+  const auto [group, is_new] = groups_.insert({name, Seated{std::move(ranks)}});
+  BATCHCAST_ASSERT(is_new);
+  if (lost) static_cast<void>(lose(group->second, *lost));
+}
+
+void SeatedGroups::returned(ConsumerKey key, std::uint64_t ended_before,
+                            std::uint64_t may_have_ended) {
+  const auto found = find(key);
+  if (!found) return;
+  found->rank->ended_before = ended_before;
+  found->rank->may_have_ended = may_have_ended;
+}
+
+std::optional<LostRank> SeatedGroups::lost_of(const std::string& name) const {
+  const auto group = groups_.find(name);
+  if (group == groups_.end() || !group->second.lost) return std::nullopt;
+  return group->second.lost->rank;
+}
+
+std::map<ConsumerKey, std::uint64_t> SeatedGroups::ended() const {
+  std::map<ConsumerKey, std::uint64_t> ended;
+  for (const auto& [name, group] : groups_) {
+    for (const SeatedRank& rank : group.ranks) {
+      if (!rank.is_gone) ended[rank.key] = std::max(rank.epochs_ended, rank.ended_before);
+    }
+  }
+  return ended;
 }
 
 std::optional<SeatedGroups::Found> SeatedGroups::find(ConsumerKey key) {
@@ -101,9 +116,11 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   const auto found = find(key);
   if (!found || end.epoch < found->rank->epochs_ended) return;
   SeatedRank& rank = *found->rank;
-  if (end.epoch > rank.ring->writer().epoch()) return evict(rank, end);
+  const std::uint64_t begun = std::max(rank.ring->writer().epoch(), rank.may_have_ended);
+  if (end.epoch > begun) return evict(rank, end);
   rank.epochs_ended = end.epoch + 1;
-  rank.last = end;
+  rank.ends.push_back(end);
+  if (rank.ends.size() > 2) rank.ends.erase(rank.ends.begin());
   if (end.early) end_for_all(found->group->second, end);
   meet(found->group->second);
   if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
@@ -118,12 +135,29 @@ void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
+  if (group.ends && group.ends->epoch > end.epoch) return;  // all have ended that one
   const bool is_known = group.ends && group.ends->epoch == end.epoch;
   if (is_known && group.ends->place <= end.place) return;
   group.ends = GroupNews::Ends{end.epoch, end.place};
   for (const SeatedRank& rank : group.ranks) {
     if (!rank.is_gone && rank.epochs_ended <= end.epoch) tell(rank, {.ends = group.ends});
   }
+}
+
+/// What all ranks together took of the last epoch in `epochs`.
+GroupReceipt SeatedGroups::receipt_of(const std::vector<SeatedRank>& ranks,
+                                      std::uint64_t epochs) const {
+  Receipt sum;
+  for (const SeatedRank& rank : ranks) {
+    const auto end = std::find_if(rank.ends.begin(), rank.ends.end(),
+                                  [&](const EpochEnd& one) { return one.epoch + 1 == epochs; });
+    if (end == rank.ends.end() || !end->known || end->early) return GroupReceipt::unknown;
+    sum.add(Receipt{end->count, end->hash});
+  }
+  auto published = ranks.front().ring->writer().receipt_of(epochs - 1);
+  if (!published && earlier_) published = earlier_(epochs - 1);
+  if (!published) return GroupReceipt::unknown;
+  return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
 }
 
 void SeatedGroups::meet(Seated& group) {
@@ -159,7 +193,7 @@ std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, Stre
   if (stream == StreamState::stopped || stream == StreamState::failed) {
     return std::nullopt;
   }
-  const std::uint64_t epoch = rank.epochs_ended;
+  const std::uint64_t epoch = std::max(rank.epochs_ended, rank.ended_before);
   if (group.lost && group.lost->from <= epoch) return std::nullopt;
   const LostRank lost{rank.rank, rank.pid, loss_of(how)};
   const std::string name = text("group `{}`", found->group->first);

@@ -4,16 +4,21 @@
 
 #include <batchcast/core/group.hpp>
 #include <batchcast/join/message.hpp>
+#include <batchcast/ring/receipt.hpp>
 #include "door/door_server.hpp"
 #include "served/served_ring.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
+
+[[nodiscard]] RankLoss loss_of(Leaving how) noexcept;
 
 /// A rank that has its place in a ring.
 struct SeatedRank {
@@ -23,8 +28,10 @@ struct SeatedRank {
   std::uint32_t index = 0;  ///< of its entry there
   ConsumerKey key = 0;
   bool is_gone = false;
-  std::uint64_t epochs_ended = 0;  ///< it has reported the end of all epochs below
-  EpochEnd last = {};              ///< what it reported last
+  std::uint64_t epochs_ended = 0;    ///< it has reported the end of all epochs below
+  std::vector<EpochEnd> ends = {};   ///< what it reported of the last two
+  std::uint64_t ended_before = 0;    ///< of one that returned: it ended all below earlier,
+  std::uint64_t may_have_ended = 0;  ///< and this one at most
 };
 
 /// The groups that were complete and still have ranks. It hears what each rank says of an epoch's
@@ -32,12 +39,27 @@ struct SeatedRank {
 /// thread. The rings must outlive it.
 class SeatedGroups {
  public:
+  /// What was published of an epoch that an earlier producer made; nothing where that is not known.
+  using EarlierReceipt = std::function<std::optional<Receipt>(std::uint64_t epoch)>;
+  explicit SeatedGroups(EarlierReceipt earlier = {}) : earlier_(std::move(earlier)) {}
+
   /// Why no other group of that name is admitted; nothing where no group has it. For half a second
   /// the answer is to ask again. The last messages of the group's ranks may still lie at the door,
   /// after the first of the next group.
   [[nodiscard]] std::optional<Refusal> refusal_of(const std::string& name);
-  /// Adds all ranks of a group, in their order.
-  void add(const std::string& name, std::vector<SeatedRank> ranks);
+  /// Adds all ranks of a group, in their order. `lost`: one that is gone already, as an earlier
+  /// producer's death left it. The others hear of it now.
+  void add(const std::string& name, std::vector<SeatedRank> ranks,
+           const std::optional<GroupNews::Lost>& lost = {});
+  /// A rank whose place was kept came to another one, where it goes on.
+  void returned(ConsumerKey key, std::uint64_t ended_before, std::uint64_t may_have_ended);
+  /// Whether that is a rank of a complete group.
+  [[nodiscard]] bool has(ConsumerKey key) { return find(key).has_value(); }
+  [[nodiscard]] bool has_name(const std::string& name) const { return groups_.contains(name); }
+  /// The rank that the group of that name has lost; nothing where there is none.
+  [[nodiscard]] std::optional<LostRank> lost_of(const std::string& name) const;
+  /// Of each rank: it has ended all epochs below.
+  [[nodiscard]] std::map<ConsumerKey, std::uint64_t> ended() const;
 
   /// A rank reports the end of an epoch. It is believed about itself only, except that leaving an
   /// epoch early ends it for the group. A rank that reports an epoch which has not begun is
@@ -71,10 +93,13 @@ class SeatedGroups {
   [[nodiscard]] std::optional<Found> find(ConsumerKey key);
   [[nodiscard]] static bool is_patient(Seated& group);
   static void end_for_all(Seated& group, const EpochEnd& end);
-  static void meet(Seated& group);
+  void meet(Seated& group);
+  [[nodiscard]] GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks,
+                                        std::uint64_t epochs) const;
   void evict(const SeatedRank& rank, const EpochEnd& end);
   [[nodiscard]] bool lose(Seated& group, const GroupNews::Lost& lost);
 
+  const EarlierReceipt earlier_;
   Groups groups_;
   std::vector<RankNews> news_;
 };

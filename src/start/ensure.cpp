@@ -115,10 +115,13 @@ class Starter {
   /// True: it serves. False: another producer was faster, or this one has already ended without a
   /// consumer, because the machine is too busy for so short an idle_exit_s.
   [[nodiscard]] bool start() {
-    const std::optional<Life> last = life_waited_for(paths().directory);
+    std::optional<Life> last = life_waited_for(paths().directory);
     if (last) look_whether_given_up(*last);
     DetachedProcess::Program program{words_, {}, {}, lock_.make_log()};
-    if (last) use_words_of_last(program, *last);
+    if (last) {
+      note_start(paths().directory, *last);
+      use_words_of_last(program, *last);
+    }
     if (!target_.directory.empty()) {
       program.environment.push_back("BATCHCAST_DIR=" + base_of(paths()));
     }
@@ -148,7 +151,7 @@ class Starter {
       program.environment = last.started.environment;
       program.directory = last.started.directory;
     }
-    program.environment.push_back(text("{}={}", deaths_variable, deaths_in_a_row(last)));
+    program.environment.push_back(text("{}={}", deaths_variable, last.deaths));
   }
 
   void look_whether_given_up(const Life& last) {

@@ -19,6 +19,16 @@ std::optional<Life> life_waited_for(const std::string& directory) {
   return life;
 }
 
+void note_start(const std::string& directory, Life& left) noexcept {
+  left.deaths = deaths_in_a_row(left);
+  left.greatest = std::max(left.greatest, left.position.position);
+  try {
+    write_life(directory, left);
+  } catch (const std::exception&) {
+    // As where a disk is full: the next death counts as this one does.
+  }
+}
+
 void give_up_stream(const std::string& stream, const std::string& base,
                     const std::string& reason) noexcept {
   try {

@@ -15,6 +15,10 @@ namespace batchcast::inline v0_1::detail {
 /// `directory`: the stream's.
 [[nodiscard]] std::optional<Life> life_waited_for(const std::string& directory);
 
+/// A process is about to start the next producer. Notes how many in a row were killed by now, so
+/// that one that is killed before it serves counts as well.
+void note_start(const std::string& directory, Life& left) noexcept;
+
 /// Whether a process that starts a stream's producers gives it up now. `limit` 0: never.
 [[nodiscard]] constexpr bool is_given_up(std::uint32_t deaths, std::uint32_t limit) noexcept {
   return limit != 0 && deaths >= limit;

@@ -32,6 +32,7 @@ for size in 37 64; do
 done
 until_true sh -c "[ \"\$('$batchcast' ls s | grep -c lockstep)\" = 2 ]"
 kill -STOP $consumer64  # so that they do not end before the producer does
+expect 0 'members   2 trainers would go on with its next producer: ' inspect s
 for _ in 1 2 3; do
   kill -KILL $producer
   wait $producer 2>/dev/null
@@ -237,6 +238,39 @@ wait $producer $consumer
 
 echo "-- a keeper ends with its worker's exit code"
 expect 2 'does not go with a .synthetic:. source' serve $source --recipe no-such-recipe --stream s --keep-alive
+
+echo "-- trainers hear why their keeper's producer cannot start again"
+python3 - "$work/numbers.npy" <<'PY'
+import sys
+head = "{'descr': '<i4', 'fortran_order': False, 'shape': (1000, 4), }".ljust(117) + "\n"
+with open(sys.argv[1], "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head.encode() + bytes(16000))
+PY
+"$batchcast" serve "npy:$work/numbers.npy" --stream s --wait-for 1 --keep-alive >"$work/kept" 2>&1 &
+keeper=$!
+"$batchcast" consume s --connect-timeout 20 >"$work/waits" 2>&1 &
+waits=$!
+until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'" || fail "the keeper says $(cat "$work/kept")"
+mv "$work/numbers.npy" "$work/moved.npy"
+kill -KILL "$(cat "$work/streams/s/lock")"
+wait $keeper
+[ $? != 0 ] || fail "a keeper whose producer cannot start ends with 0"
+wait $waits
+same "exit code of a consumer whose producer cannot start" 4 $?
+grep -q 'could not be started again: .*numbers.npy' "$work/waits" || fail "no reason: $(cat "$work/waits")"
+expect 0 'is removed' stop s
+
+echo "-- a producer that trainers read is not replaced by another recipe"
+"$batchcast" serve $source --stream s --wait-for 2 >/dev/null 2>&1 &
+producer=$!
+"$batchcast" consume s --epochs 1 --connect-timeout 20 >/dev/null 2>&1 &
+consumer=$!
+until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'"
+expect 3 'is not replaced: it has other data or another recipe' \
+  serve synthetic:3x128x128 --samples 1000 --seed 5 --memory 32MiB --stream s --replace
+kill -0 $producer || fail "a producer of another recipe was killed"
+kill -TERM $producer
+wait $producer $consumer
 
 echo "-- a producer is replaced, also one that is stopped"
 for signal in CONT STOP; do

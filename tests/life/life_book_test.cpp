@@ -189,6 +189,53 @@ TEST_CASE("deaths count while no producer publishes more than those before") {
   CHECK(left().deaths == 0);
 }
 
+TEST_CASE("a stream that is given up names the samples at which its producers died") {
+  Lives lives;
+  const FileDescriptor lock = lives.begin().admit(lives.member(1, 10));
+  LifeBook& second = lives.begin();
+  second.note_death({40, 50, {7, 4'711}});
+  const Life left = read_life(lives.path()).value();
+  CHECK(left.greatest == 40);
+  const std::string why = given_up_text("s", left, 3);
+  INFO(why);
+  CHECK(why.find("positions 40 to 49 (samples 7, 4711 and 8 more)") != std::string::npos);
+  second.note({41}, 0, {}, 5 * second_ns);  // it comes further
+  CHECK_FALSE(read_life(lives.path())->died);
+}
+
+TEST_CASE("ranks that are gone stay in the file while others of their group live") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  const auto rank = [&](std::uint32_t number) {
+    LifeMember member = lives.member(number + 1, 10);
+    member.group = Group("ddp", number, 3);
+    member.tail = Tail::pad;
+    return member;
+  };
+  std::vector<FileDescriptor> locks;
+  for (const std::uint32_t number : {0U, 1U, 2U}) locks.push_back(book.admit(rank(number)));
+  const FileDescriptor single = book.admit(lives.member(7, 10));
+  book.note({20}, 0, {{rank(1).key, {{10}, true, 4}}}, 5 * second_ns);
+  book.remove(rank(1).key, RankLoss::evicted);
+  book.remove(lives.member(7, 10).key);
+  locks[2].reset();  // its process dies
+  const auto gone_in = [&](const Life& life) {
+    std::string all;
+    for (const LifeMember& member : life.members) {
+      CHECK((member.group.world == 3 && member.tail == Tail::pad));
+      all += !member.gone ? "-" : *member.gone == RankLoss::died ? "d" : "e";
+    }
+    return all;
+  };
+  const std::optional<Life> before = lives.begin().before();
+  REQUIRE(before);
+  CHECK(gone_in(*before) == "-ed");
+  CHECK(before->members[1].ended == 4);
+  CHECK_FALSE(before->members[1].gates());
+  locks[0].reset();
+  CHECK_FALSE(lives.begin().before());  // none lives
+}
+
 TEST_CASE("without descriptors, or on a full disk, a member keeps its place") {
   Lives lives;
   LifeBook& book = lives.begin();

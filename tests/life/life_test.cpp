@@ -159,6 +159,14 @@ TEST_CASE("a life file is replaced as a whole, and removed with its locks") {
     ++files;
   }
   CHECK(files == 1);
+  for (const char* const name : {"life", "life.new", "member.b"}) {  // of no use to anyone
+    std::filesystem::create_directories(folder / (std::string(name) + "/inside"));
+  }
+  CHECK_FALSE(read_life(folder.path()));
+  write_life(folder.path(), sample_life());
+  CHECK(read_life(folder.path()));
+  remove_lives(folder.path());
+  CHECK_FALSE(std::filesystem::exists(folder / "member.b"));
   CHECK_THROWS_AS(write_life(folder / "none", sample_life()), SystemError);
 }
 

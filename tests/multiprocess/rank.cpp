@@ -5,6 +5,7 @@
 #include "consume.hpp"
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -50,14 +51,6 @@ void run_loops(Consumer& consumer, const RankPlan& plan, Ranked& ranked) {
   }
 }
 
-std::string text_of(const std::vector<Part>& parts) {
-  std::string text = "loop parts=";
-  for (const Part& part : parts) {
-    text += std::to_string(part.position) + ":" + std::to_string(part.size) + ",";
-  }
-  return text;
-}
-
 int run(const Words& words) {
   const auto size = [&](const char* key, std::int64_t otherwise) {
     return static_cast<std::uint64_t>(words.number(key, otherwise));
@@ -68,7 +61,11 @@ int run(const Words& words) {
   RankPlan plan;
   plan.epochs = size("epochs", 0);
   plan.pause_us = size("pause_us", 0);
-  const Ranked ranked = run_rank(options, plan, [](Consumer& consumer) {
+  Consumer* attached = nullptr;
+  std::set<std::string> lives;
+  plan.on_batch = [&](const Batch&) { lives.insert(attached->incarnation()); };
+  const Ranked ranked = run_rank(options, plan, [&](Consumer& consumer) {
+    attached = &consumer;
     say("attached cursor=" + std::to_string(consumer.cursor()));
   });
   for (const auto& parts : ranked.loops) say(text_of(parts));
@@ -77,6 +74,9 @@ int run(const Words& words) {
                      " first=" + std::to_string(ranked.first) +
                      " cursor=" + std::to_string(ranked.cursor) +
                      " mismatched=" + std::to_string(ranked.stats.epochs_mismatched) +
+                     " unknown=" + std::to_string(ranked.stats.epochs_unknown) +
+                     " matched=" + std::to_string(ranked.stats.epochs_matched) +
+                     " lives=" + std::to_string(lives.size()) +
                      " late=" + std::to_string(ranked.stats.late_wakeups) +
                      " loops=" + std::to_string(ranked.loops.size()) + " text: " + ranked.text;
   std::replace(line.begin(), line.end(), '\n', '|');
@@ -140,6 +140,14 @@ std::vector<Ranked> run_ranks(const ConsumerOptions& options,
   }
   for (std::thread& thread : threads) thread.join();
   return ranked;
+}
+
+std::string text_of(const std::vector<Part>& parts) {
+  std::string text = "loop parts=";
+  for (const Part& part : parts) {
+    text += std::to_string(part.position) + ":" + std::to_string(part.size) + ",";
+  }
+  return text;
 }
 
 std::vector<Part> parts_of(const ConsumerOptions& rank, std::uint64_t position, std::uint64_t end) {

@@ -58,6 +58,8 @@ struct Ranked {
     const ConsumerOptions& options, const std::function<RankPlan(std::uint32_t rank)>& plan =
                                         [](std::uint32_t) { return RankPlan(); });
 
+/// What the `rank` role says of a loop with these batches.
+[[nodiscard]] std::string text_of(const std::vector<Part>& parts);
 /// The batches of that rank in a loop that begins at `position` and ends at `end`.
 [[nodiscard]] std::vector<Part> parts_of(const ConsumerOptions& rank, std::uint64_t position,
                                          std::uint64_t end);

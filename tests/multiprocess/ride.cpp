@@ -16,6 +16,7 @@
 #include <fstream>
 #include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -23,7 +24,7 @@ namespace batchcast::testing {
 namespace {
 
 /// Serves until the test closes its standard input or kills it. `stop_at`: makes no sample from
-/// there on, and ends at the test's next line.
+/// there on, and ends at the test's next line. `ordered`: it knows the order of its samples.
 int phoenix(const Words& words) {
   begin_failing(words);
   const auto size = [&](const char* key, std::int64_t otherwise) {
@@ -31,6 +32,14 @@ int phoenix(const Words& words) {
   };
   ProducerOptions options = phoenix_options(size("n", 1'000), size("memory", 512 << 10),
                                             words.text("recipe", "by position"));
+  if (words.has("ordered")) {
+    options.known_ids = [samples = options.samples_per_epoch](std::uint64_t epoch,
+                                                              std::uint64_t index,
+                                                              std::span<std::uint64_t> ids) {
+      for (std::uint64_t& id : ids) id = id_at(epoch * samples + index++);
+      return true;
+    };
+  }
   options.wait_for = static_cast<std::uint32_t>(size("wait_for", 0));
   options.max_consumers = static_cast<std::uint32_t>(size("max_consumers", options.max_consumers));
   if (const std::uint64_t stop_at = size("stop_at", 0); stop_at != 0) {

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <random>
 #include <set>
 #include <string>
@@ -112,6 +113,9 @@ int token_rider(const Words& words) {
   } else {
     options.budget = {"tokens", rows};
   }
+  if (words.has("world")) {
+    options.group = {"ddp", words.number("rank"), words.number("world")};
+  }
   TokenDigest digest;
   std::string over = "left";
   std::set<std::string> lives;
@@ -147,16 +151,21 @@ Process serve_again(std::uint64_t trainers = 3) {
   return producer;
 }
 
-std::vector<Process> trainers(std::uint64_t pause_us) {
-  const std::vector<std::vector<std::string>> kinds = {
-      {"rows=16", "runs=4"}, {"rows=37", "runs=1"}, {"rows=400"}};
+using Kinds = std::vector<std::vector<std::string>>;
+const Kinds single_trainers = {{"rows=16", "runs=4"}, {"rows=37", "runs=1"}, {"rows=400"}};
+const Kinds ranks_with_windows = {{"rows=16", "runs=4", "rank=0", "world=2"},
+                                  {"rows=16", "runs=4", "rank=1", "world=2"}};
+const Kinds ranks_with_budgets = {{"rows=400", "rank=0", "world=2"},
+                                  {"rows=400", "rank=1", "world=2"}};
+
+std::vector<Process> trainers(const Kinds& kinds, std::uint64_t pause_us) {
   std::vector<Process> trainers;
   for (std::vector<std::string> words : kinds) {
     words.emplace_back("epochs=6");
     words.emplace_back("pause_us=" + std::to_string(pause_us));
     trainers.emplace_back("token_rider", words);
-    static_cast<void>(trainers.back().expect("attached"));
   }
+  for (Process& trainer : trainers) static_cast<void>(trainer.expect("attached"));
   return trainers;
 }
 
@@ -164,11 +173,14 @@ std::vector<Process> trainers(std::uint64_t pause_us) {
 
 TEST_CASE("trainers with windows and budgets ride through kills", "[ride][short][rows]") {
   std::mt19937_64 random(test_seed("ride with rows"));
+  const Kinds& kinds = GENERATE(std::cref(single_trainers), std::cref(ranks_with_windows),
+                                std::cref(ranks_with_budgets));
+  const std::uint64_t jobs = kinds.size() == 3 ? 3 : 1;  // a group is one
   const OwnDirectory directory;
   std::vector<std::string> undisturbed;
   {
-    Process producer = serve_again();
-    std::vector<Process> calm = trainers(0);
+    Process producer = serve_again(jobs);
+    std::vector<Process> calm = trainers(kinds, 0);
     for (Process& trainer : calm) {
       const Words words = trainer.expect("done", 60'000);
       INFO(words.line());
@@ -178,14 +190,14 @@ TEST_CASE("trainers with windows and budgets ride through kills", "[ride][short]
     producer.tell("stop");
     static_cast<void>(producer.wait());
   }
-  Process producer = serve_again();
-  std::vector<Process> riders = trainers(4'000);
+  Process producer = serve_again(jobs);
+  std::vector<Process> riders = trainers(kinds, 4'000);
   const std::uint64_t kills = scaled(8, 3);
   for (std::uint64_t kill = 0; kill < kills; ++kill) {
     pause_us(1'000 + random() % 500'000);
     producer.kill();
     static_cast<void>(producer.wait());
-    producer = serve_again();
+    producer = serve_again(jobs);
   }
   std::int64_t rides = 0;
   for (std::size_t i = 0; i < riders.size(); ++i) {

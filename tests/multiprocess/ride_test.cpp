@@ -132,6 +132,29 @@ TEST_CASE("a look beyond an epoch's dropped rest does not merge two epochs", "[r
   CHECK(consumer.stats().epochs_unknown == 0);
 }
 
+TEST_CASE("an epoch in which a producer died has a receipt where the order is known",
+          "[ride][short]") {
+  const OwnDirectory directory;
+  const bool is_known = GENERATE(true, false);
+  const std::vector<std::string> order =
+      is_known ? std::vector<std::string>{"ordered=1"} : std::vector<std::string>();
+  Process first = serve_again(with({"stop_at=1000"}, order));
+  ConsumerOptions options = stream_options();
+  options.batch_size = 100;
+  Consumer consumer(options);
+  for (int i = 0; i < 10; ++i) CHECK(consumer.next().value().size() == 100);
+  first.expect("made");
+  first.kill();
+  static_cast<void>(first.wait());
+  Process second = serve_again(order);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    while (consumer.next()) continue;
+  }
+  CHECK(consumer.stats().epochs_matched == (is_known ? 2 : 1));
+  CHECK(consumer.stats().epochs_unknown == (is_known ? 0 : 1));
+  CHECK(consumer.stats().epochs_mismatched == 0);
+}
+
 TEST_CASE("what a trainer holds of a dead producer's ring stays as it is", "[ride][short]") {
   const OwnDirectory directory;
   Process first = serve_again({"stop_at=1000"});

@@ -4,6 +4,7 @@
 #include "producer/returning_members.hpp"
 #include "../catch.hpp"
 #include "producer/life_notes.hpp"
+#include "producer/returning_groups.hpp"
 
 #include <optional>
 #include <string>
@@ -222,4 +223,17 @@ TEST_CASE("a desk is believed within its ring") {
   CHECK(place_in_ring(~std::uint64_t{0}, 100, capacity) == 100);
   CHECK(place_in_ring(49, 100, capacity) == 50);
   CHECK(place_in_ring(0, 10, capacity) == 0);
+}
+
+TEST_CASE("of a rank at an epoch's end it is not known whether it has ended the epoch") {
+  const auto is_at = [](std::uint64_t position, const RankProgress& expected) {
+    const RankProgress progress = RankProgress::at(position, epoch_samples);
+    CHECK(progress.ended_before == expected.ended_before);
+    CHECK(progress.may_have_ended == expected.may_have_ended);
+    CHECK(progress.reading == expected.reading);
+  };
+  is_at(0, {0, 0, 0});
+  is_at(1, {0, 0, 1});
+  is_at(100, {0, 1, 1});
+  is_at(101, {1, 1, 2});
 }

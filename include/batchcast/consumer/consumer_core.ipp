@@ -553,13 +553,14 @@ BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexc
 
 /// False while the door is full.
 BATCHCAST_INLINE bool ConsumerCore::tell_untold(int timeout_ms) noexcept {
-  if (!pending_.untold()) return true;
-  try {
-    if (link_.ask(encode(*pending_.untold()), timeout_ms) == DoorSend::timed_out) return false;
-  } catch (const std::exception&) {
-    // The next call meets the same door.
+  while (const EpochEnd* const end = pending_.untold()) {
+    try {
+      if (link_.ask(encode(*end), timeout_ms) == DoorSend::timed_out) return false;
+    } catch (const std::exception&) {
+      // The next call meets the same door.
+    }
+    pending_.drop_untold();
   }
-  pending_.drop_untold();
   return true;
 }
 

@@ -32,6 +32,8 @@ struct CoreHandover {
                                                                   Joined& joined);
   /// `next` goes on, before its first batch, where that consumer of an earlier ring stands.
   static void take_over(ConsumerCore& next, const ConsumerCore& last);
+  /// Of a rank: `next`'s producer hears which epochs it has ended.
+  static void tell_ends_again(ConsumerCore& next, const ConsumerCore& last) noexcept;
 };
 
 }  // namespace batchcast::inline v0_1::detail

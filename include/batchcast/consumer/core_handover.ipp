@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -64,8 +65,8 @@ BATCHCAST_INLINE ConsumerOptions CoreHandover::options_to_resume(const ConsumerC
     options.join = core.membership_.next_join();
     if (options.join != Join::at) options.cursor = options.cursor_row = 0;
   } else {
-    const RowPlace place =
-        ReaderHandover::end_of_whole(core.reader_, core.most_samples(batch_size));
+    RowPlace place = ReaderHandover::end_of_whole(core.reader_, core.most_samples(batch_size));
+    if (core.rank_) place = std::min(place, core.rank_->end_of_drain());
     options.join = Join::at;
     options.cursor = place.position;
     options.cursor_row = place.row;
@@ -113,7 +114,17 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> CoreHandover::attach_again(const 
 }
 
 BATCHCAST_INLINE void CoreHandover::take_over(ConsumerCore& next, const ConsumerCore& last) {
-  if (!next.membership_.has_let_go()) ReaderHandover::take_over(next.reader_, last.reader_);
+  if (next.membership_.has_let_go()) return;
+  ReaderHandover::take_over(next.reader_, last.reader_);
+  if (!next.rank_) return;
+  next.rank_->take_over(*last.rank_);
+  tell_ends_again(next, last);
+}
+
+BATCHCAST_INLINE void CoreHandover::tell_ends_again(ConsumerCore& next,
+                                                    const ConsumerCore& last) noexcept {
+  next.pending_.tell_again(last.pending_);
+  static_cast<void>(next.tell_untold(0));
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -6,9 +6,11 @@
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/reader.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <optional>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -22,8 +24,9 @@ namespace batchcast::inline v0_1::detail {
 ///   has ended all the same.
 /// - an epoch's *end*, once the interruption was thrown in its place.
 ///
-/// Beside these stands what a rank has still to tell of an epoch's end: the door did not take it.
-/// That waits for no call's outcome, and goes out while any later call waits.
+/// Beside these stand the ends of epochs that a rank tells. Those that the door did not take wait
+/// for no call's outcome, and go out while any later call waits. Another rank waits for the end of
+/// the last epoch or of the one before, so the next producer hears both again.
 ///
 /// Calls are the consuming thread's.
 class Pending {
@@ -71,9 +74,21 @@ class Pending {
 
   // ---- what is to be told
 
-  [[nodiscard]] const std::optional<EpochEnd>& untold() const noexcept { return untold_; }
-  void tell(const EpochEnd& end) noexcept { untold_ = end; }
-  void drop_untold() noexcept { untold_.reset(); }
+  /// The first one; null where there is none.
+  [[nodiscard]] const EpochEnd* untold() const noexcept {
+    return untold_ == 0 ? nullptr : &ends_[ends_.size() - untold_];
+  }
+  void drop_untold() noexcept { --untold_; }
+  void tell(const EpochEnd& end) noexcept {
+    ends_ = {ends_.back(), end};
+    ended_ = std::min(ended_ + 1, ends_.size());
+    untold_ = std::min(untold_ + 1, ends_.size());
+  }
+  /// The next producer has heard of none.
+  void tell_again(const Pending& last) noexcept {
+    ends_ = last.ends_;
+    ended_ = untold_ = last.ended_;
+  }
 
  private:
   enum class What : std::uint8_t { nothing, run, interruption, end };
@@ -81,7 +96,9 @@ class Pending {
   What what_ = What::nothing;
   Run run_;                          ///< of `run`
   std::exception_ptr interruption_;  ///< of `interruption`, else null
-  std::optional<EpochEnd> untold_;
+  std::array<EpochEnd, 2> ends_;     ///< the latest is last
+  std::size_t ended_ = 0;            ///< how many of them, from the last one on, are real
+  std::size_t untold_ = 0;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -74,6 +74,7 @@ class Rider {
   void begin_drain(std::uint64_t batch_size);
   [[nodiscard]] bool ends_loop_first() const;
   void look_at_next();
+  void tell_ends() noexcept;
   void begin_search();
   void begin_wait(std::uint64_t batch_size);
   [[nodiscard]] bool wait_for_next(const Deadline& deadline);

@@ -87,6 +87,10 @@ bool Rider::ride(std::uint64_t batch_size, int timeout_ms, Call&& call) {
     } catch (const ProducerGone&) {
       if (!rides_) throw;
       begin_wait(batch_size);
+    } catch (const GroupBroken&) {
+      drop_next();
+      lock_.release();  // it goes no further
+      throw;
     }
   }
 }
@@ -97,6 +101,7 @@ BATCHCAST_INLINE NextBatch Rider::next(std::uint64_t batch_size, int timeout_ms,
   static_cast<void>(ride(batch_size, timeout_ms, [&](std::uint64_t samples, int left_ms) {
     next = core_->next(samples, left_ms, room);
   }));
+  if (next.outcome == Outcome::end_of_epoch) tell_ends();
   return next;
 }
 
@@ -127,6 +132,7 @@ BATCHCAST_INLINE bool Rider::move_to(RowPlace cursor) {
 BATCHCAST_INLINE void Rider::leave_epoch() noexcept {
   if (std::exchange(owes_epoch_end_, false)) return;
   core_->leave_epoch();
+  tell_ends();
   // A loop that has not begun anywhere keeps no place.
   if (options_.between_epochs == BetweenEpochs::let_go) drop_next();
 }
@@ -222,6 +228,19 @@ BATCHCAST_INLINE void Rider::look_at_next() {
     attach_to_found();
   } catch (const std::exception&) {
     // It is tried again once it matters: then the last ring's memory is back.
+  }
+}
+
+/// A rank ended an epoch while it drained. The next producer hears of it now, where it is found.
+/// Else it does before this rank's next batch there.
+BATCHCAST_INLINE void Rider::tell_ends() noexcept {
+  if (options_.group.world == 0 || state_ != State::draining) return;
+  try {
+    if (!next_ && search_) static_cast<void>(search_->wait(rider::slice_ms));
+    look_at_next();
+    if (next_) CoreHandover::tell_ends_again(*next_, *core_);
+  } catch (const std::exception&) {
+    // As where it is not found yet.
   }
 }
 

@@ -20,7 +20,7 @@ namespace batchcast::inline v0_1::detail {
 /// Whether a consumer with these options goes on with the next producer, where the stream can.
 inline bool may_ride(const ConsumerOptions& options) noexcept {
   return options.on_producer_gone == OnProducerGone::wait && !options.observes &&
-         options.group.world == 0 && options.placement.is_host();
+         options.placement.is_host();
 }
 
 /// Where a consumer with these options looks for its stream.

@@ -115,6 +115,7 @@ enum class RefusalKind : std::uint8_t {
   busy,         ///< try again
   group,        ///< what this rank asks for does not fit its group
   recipe,       ///< the consumer resumes a stream of another identity
+  group_broke,  ///< the group of a rank that resumes has lost another rank
 };
 
 /// Producer to consumer: not admitted, or the rejoin is refused.
@@ -199,7 +200,7 @@ using ProducerMessage =
 [[nodiscard]] ProducerMessage decode_from_producer(std::string_view datagram);
 
 /// Throws the exception that belongs to a refusal: RingTooSmall, StreamFinished, Stopped,
-/// StreamFailed, or Refused. The producer wrote its text.
+/// StreamFailed, RecipeMismatch, GroupBroken, or Refused. The producer wrote its text.
 [[noreturn]] void throw_refused(const Refusal& refusal);
 
 }  // namespace batchcast::inline v0_1

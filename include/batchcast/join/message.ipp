@@ -18,7 +18,7 @@ namespace batchcast::inline v0_1 {
 namespace detail::message {
 
 inline constexpr auto segment_kinds = static_cast<std::uint32_t>(SegmentKind::cuda_ipc) + 1;
-inline constexpr auto refusal_kinds = static_cast<std::uint32_t>(RefusalKind::recipe) + 1;
+inline constexpr auto refusal_kinds = static_cast<std::uint32_t>(RefusalKind::group_broke) + 1;
 
 inline void read_segments(const WelcomeRecord& record, Welcome& welcome) {
   const std::size_t count = number(record.segment_count, "segment_count", 1, limits::fields_max);

@@ -21,6 +21,8 @@ BATCHCAST_INLINE void throw_refused(const Refusal& refusal) {
       throw StreamFailed(refusal.text);
     case RefusalKind::recipe:
       throw RecipeMismatch(refusal.text);
+    case RefusalKind::group_broke:
+      throw GroupBroken(refusal.text);
     case RefusalKind::bad_hello:
     case RefusalKind::layout:
     case RefusalKind::uid:

@@ -31,6 +31,9 @@ class GroupState {
   /// The epoch that this rank begins next, if it has ended one.
   [[nodiscard]] std::optional<std::uint64_t> next_epoch() const noexcept;
 
+  /// Goes on where `last` stands with an earlier producer; `reading`: the epoch that it is in, + 1.
+  void take_over(const GroupState& last, std::uint64_t reading) noexcept;
+
   // ---- what the entry tells
 
   /// All ranks have ended the epoch that this one ended last, and their receipts are not counted

@@ -21,6 +21,13 @@ BATCHCAST_INLINE void GroupState::end_epoch(std::uint64_t epoch) noexcept {
   awaits_receipt_ = true;
 }
 
+BATCHCAST_INLINE void GroupState::take_over(const GroupState& last,
+                                            std::uint64_t reading) noexcept {
+  ended_ = last.ended_;
+  awaits_receipt_ = last.awaits_receipt_ && !last.receipt();
+  ordered::set_reading(desk_, reading);
+}
+
 BATCHCAST_INLINE std::optional<std::uint64_t> GroupState::next_epoch() const noexcept {
   return ended_ == 0 ? std::nullopt : std::optional(ended_);
 }

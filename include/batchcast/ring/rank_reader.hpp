@@ -37,6 +37,14 @@ class RankReader {
   /// Ends the epoch for all ranks, where this one has not come to its end.
   void leave_epoch() noexcept { pass_rest(true); }
 
+  // ---- when the producer dies
+
+  /// Where it comes to in a dead producer's ring at most: it passes no epoch's end of which the
+  /// group's word has not come. Epochs have one length.
+  [[nodiscard]] RowPlace end_of_drain() const noexcept;
+  /// The reader has just taken over from `last`'s, of an earlier ring.
+  void take_over(const RankReader& last) noexcept;
+
   /// Of an evicted rank: the producer's reason. Throws GroupBroken where that is another rank.
   [[nodiscard]] std::string why_revoked() const;
   /// With the receipt of the last epoch, which the next call counts.
@@ -50,6 +58,7 @@ class RankReader {
   [[nodiscard]] bool end_epoch_if_over(Look& look, std::uint64_t samples);
   [[nodiscard]] bool may_begin(StreamState state);
   [[nodiscard]] bool has_met(StreamState state);
+  [[nodiscard]] bool exists(std::uint64_t epoch) const noexcept;
   void count_receipt(GroupReceipt receipt);
   [[nodiscard]] bool is_left_here();
   void check_group(std::uint64_t epoch);

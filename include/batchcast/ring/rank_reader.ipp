@@ -97,10 +97,13 @@ BATCHCAST_INLINE bool RankReader::may_begin(StreamState state) {
   const bool met = has_met(state);
   if (!met) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
   const std::uint64_t epoch = next_epoch();
-  const std::uint64_t epochs = board_.head().epochs;
-  const bool exists = !cursor_.epochs_have_one_length() || epochs == 0 || epoch < epochs;
-  if (exists) check_group(epoch);
+  if (exists(epoch)) check_group(epoch);
   return met;
+}
+
+BATCHCAST_INLINE bool RankReader::exists(std::uint64_t epoch) const noexcept {
+  const std::uint64_t epochs = board_.head().epochs;
+  return !cursor_.epochs_have_one_length() || epochs == 0 || epoch < epochs;
 }
 
 /// All ranks have ended the last epoch, or it is known that not all will.
@@ -112,7 +115,12 @@ BATCHCAST_INLINE bool RankReader::has_met(StreamState state) {
       reader_.producer_dead_ ||
       (detail::has_ended(state) && (state != StreamState::draining || host_.is_hung_up()));
   const auto receipt = state_.receipt();  // after that: it may be the last thing told
-  if (!receipt && !told_no_more && !state_.will_not_meet()) return false;
+  if (!receipt && !state_.will_not_meet()) {
+    if (!told_no_more) return false;
+    // The next producer tells it.
+    const bool rides = reader_.options_.rides && !detail::has_ended(state);
+    if (rides && exists(next_epoch())) reader_.throw_over(state);
+  }
   reader_.check();  // the entry may be another consumer's by now
   state_.count_receipt();
   count_receipt(receipt.value_or(GroupReceipt::unknown));
@@ -141,6 +149,20 @@ BATCHCAST_INLINE void RankReader::count_receipt(GroupReceipt receipt) {
 
 BATCHCAST_INLINE std::uint64_t RankReader::next_epoch() const noexcept {
   return state_.next_epoch().value_or(cursor_.epoch());
+}
+
+// ---- when the producer dies
+
+BATCHCAST_INLINE RowPlace RankReader::end_of_drain() const noexcept {
+  const std::uint64_t samples = board_.head().samples_per_epoch;
+  const std::uint64_t position = cursor_.position();
+  if (!cursor_.between_epochs()) return {(cursor_.epoch() + 1) * samples, 0};
+  const bool waits = state_.awaits_receipt() && !state_.receipt() && !state_.will_not_meet();
+  return waits ? place() : RowPlace{(position / samples + 1) * samples, 0};
+}
+
+BATCHCAST_INLINE void RankReader::take_over(const RankReader& last) noexcept {
+  state_.take_over(last.state_, cursor_.between_epochs() ? 0 : cursor_.epoch() + 1);
 }
 
 // ---- is the epoch over?

@@ -11,6 +11,7 @@
 #include "data/image/compile_field.hpp"
 #include "data/source/read_by_python.hpp"
 #include "data/spec/source_kind_names.hpp"
+#include "life/life_files.hpp"
 #include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 #include "serving/token_report.hpp"
@@ -85,6 +86,8 @@ struct Description {
   CacheStats stream_cache = {};  ///< of a stream, as it does at present
   std::optional<TokenAccount> tokens = {};
   std::optional<MadeTokens> trained = {};
+  /// Of a stream: the trainers that go on with its next producer.
+  std::vector<std::string> members = {};
 };
 
 Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {
@@ -256,6 +259,22 @@ CacheStats cache_of_stream(const std::string& stream) {
   return {};
 }
 
+/// The trainers that its life file has.
+std::vector<std::string> members_of(const std::string& stream) {
+  std::vector<std::string> names;
+  for (const ListedStream& listed : list_streams(stream)) {
+    if (!listed.served || listed.foreign) continue;
+    const auto life = detail::read_life(listed.paths.directory);
+    if (!life) continue;
+    for (const detail::LifeMember& member : life->members) {
+      const bool lives =
+          !member.gone && detail::is_member_alive(listed.paths.directory, member.lock);
+      if (lives) names.push_back(member.name);
+    }
+  }
+  return names;
+}
+
 Description of_stream(const std::string& stream) {
   const Consumer consumer = observer_of(stream);
   const BoardRecipe recipe(consumer.recipe_json());
@@ -275,7 +294,8 @@ Description of_stream(const std::string& stream) {
           {},
           std::move(axes),
           {},
-          cache_of_stream(stream)};
+          cache_of_stream(stream),
+          members_of(stream)};
 }
 
 bool is_source(const std::string& name) {
@@ -467,6 +487,11 @@ void print(const Description& found) {
   }
   line("classes", found.classes.empty() ? "" : classes_text(found.classes));
   line("identity", found.identity);
+  if (!found.members.empty()) {
+    line("members",
+         fmt::format("{} would go on with its next producer: {}",
+                     counted(found.members.size(), "trainer"), fmt::join(found.members, ", ")));
+  }
   if (found.fields.empty()) line("fields", "each part of the source, unchanged");
   std::size_t width = 0;
   for (const Field& field : found.fields) width = std::max(width, printable(field.name).size());
@@ -531,6 +556,7 @@ int run(const Options& options) {
       text["tokens"]["masked"] = found.trained->tokens - found.trained->trained;
     }
     if (found.fill) text["fill"] = json_of(*found.fill);
+    if (found.kind == "stream") text["members"] = found.members;
     if (found.stream_cache.exists) text["cache"] = cli::json_of(found.stream_cache);
     print_json(text);
   } else {

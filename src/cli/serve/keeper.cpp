@@ -69,7 +69,7 @@ class Keeper {
       const int status = wait_for(start());
       // By then another producer may have the name: a person started that.
       words_ = without_flag(std::move(words_), replace_flag);
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      if (WIFEXITED(status)) return ended_with(WEXITSTATUS(status));
       if (asked_ != 0) return end_stream();  // it was killed while it ended
       const bool was_sound = seconds_from_ns(now_ns() - began_ns) >= sound_after_s;
       if (was_sound) pause_ms = first_pause_ms;
@@ -77,6 +77,7 @@ class Keeper {
       say(text("the producer of stream `{}` was killed by SIG{}; it is started again in {} ms\n",
                stream_, ::sigabbrev_np(WTERMSIG(status)), pause_ms));
       if (pause(pause_ms)) return end_stream();
+      restarted_ = true;
       pause_ms = std::min(pause_ms * 2, longest_pause_ms);
     }
   }
@@ -91,17 +92,34 @@ class Keeper {
     }
     return exit_ok;
   }
+  /// The worker could not start again, where a trainer waits for it: the trainer hears of it, by
+  /// the worker's words or these.
+  [[nodiscard]] int ended_with(int code) const {
+    const std::vector<std::string> bases{base_};
+    const bool is_waited_for =
+        restarted_ && detail::life_waited_for(stream_paths(base_, stream_).directory).has_value();
+    if (code != exit_ok && is_waited_for && !last_end(stream_, bases)) {
+      detail::give_up_stream(
+          stream_, base_,
+          text("its producer could not be started again, and ended with exit code {}: the output "
+               "of its keeper (`serve {}`) says why",
+               code, option));
+    }
+    return code;
+  }
   /// Counts the death of a worker, for the next one.
   [[nodiscard]] bool gives_up() {
     using namespace detail;
-    const std::optional<Life> left = life_waited_for(stream_paths(base_, stream_).directory);
-    if (!left) return deaths_ = 0, ::setenv(deaths_variable, "0", 1), false;
-    // One that died while it opened its dataset left the life of an earlier one.
-    const bool had_begun = std::exchange(incarnation_, left->incarnation) != left->incarnation;
-    deaths_ = had_begun ? deaths_in_a_row(*left) : deaths_ + 1;
-    ::setenv(deaths_variable, std::to_string(deaths_).c_str(), 1);
-    if (!is_given_up(deaths_, give_up_after_)) return false;
-    const std::string reason = given_up_text(stream_, *left, deaths_);
+    const std::string directory = stream_paths(base_, stream_).directory;
+    std::optional<Life> left = life_waited_for(directory);
+    if (!left) return ::setenv(deaths_variable, "0", 1), false;
+    const std::uint32_t deaths = deaths_in_a_row(*left);
+    if (!is_given_up(deaths, give_up_after_)) {
+      note_start(directory, *left);
+      ::setenv(deaths_variable, std::to_string(deaths).c_str(), 1);
+      return false;
+    }
+    const std::string reason = given_up_text(stream_, *left, deaths);
     say(text("stream `{}` is given up: {}.\n", stream_, reason));
     give_up_stream(stream_, base_, reason);
     return true;
@@ -157,11 +175,10 @@ class Keeper {
   const std::string stream_;
   const std::string base_;
   const std::uint32_t give_up_after_;
-  std::uint32_t deaths_ = 0;  ///< of workers in a row that got no further
-  std::string incarnation_;   ///< of the last worker that began
   std::vector<std::string> words_;
   sigset_t signals_;
   int asked_ = 0;
+  bool restarted_ = false;  ///< a worker was killed before
 };
 
 }  // namespace

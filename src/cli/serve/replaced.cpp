@@ -9,12 +9,14 @@
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/join/stream_lock.hpp>
+#include "start/given_up.hpp"
 
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace batchcast::cli {
@@ -24,6 +26,22 @@ constexpr int goes_within_ms = 5'000;
 constexpr int look_every_ms = 5;
 
 }  // namespace
+
+void check_replacement(const std::string& stream, const StreamPaths& paths,
+                       const std::string& identity) {
+  if (!look_at_lock(paths.lock).held) return;  // nothing is killed: the life file is dropped
+  const std::optional<detail::Life> life = detail::life_waited_for(paths.directory);
+  if (!life || life->identity == identity) return;
+  std::string names;
+  for (const detail::LifeMember& member : life->members) {
+    if (!member.gone) names += text("{}`{}`", names.empty() ? "" : ", ", member.name);
+  }
+  throw StreamTaken(
+      text("batchcast: the producer of stream `{}` is not replaced: it has other data or another "
+           "recipe (identity {}, and this one {}), so its trainers ({}) would fail. End it with "
+           "`batchcast stop {}`, or serve this under another name.",
+           stream, life->identity, identity.empty() ? "none" : identity, names, stream));
+}
 
 void replace_producer(const std::string& stream, const StreamPaths& paths) {
   const LockState lock = look_at_lock(paths.lock);

@@ -16,4 +16,9 @@ inline constexpr const char* replace_flag = "--replace";
 /// seen from here, as in another container, or does not go.
 void replace_producer(const std::string& stream, const StreamPaths& paths);
 
+/// Throws StreamTaken where trainers of that producer would fail on this one, which has other data
+/// or another recipe. `identity`: of this one; empty where it is not pure. Nothing is killed then.
+void check_replacement(const std::string& stream, const StreamPaths& paths,
+                       const std::string& identity);
+
 }  // namespace batchcast::cli

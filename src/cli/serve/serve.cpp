@@ -22,6 +22,7 @@
 #include <batchcast/join/absent_stream.hpp>
 
 #include "data/source/read_by_python.hpp"
+#include "start/given_up.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
@@ -31,6 +32,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -118,7 +120,10 @@ Ended serve_dataset(const Options& options, Interrupts& interrupts, const Datase
   asked.started_with = words_to_start_again();
   rehearse_serving(options, asked, dataset);
   if (options.replace) {
-    replace_producer(asked.stream, paths_of(asked));
+    const StreamPaths paths = paths_of(asked);
+    const bool can_ride = asked.pure && asked.samples_per_epoch != 0;
+    check_replacement(asked.stream, paths, can_ride ? asked.identity : std::string());
+    replace_producer(asked.stream, paths);
   }
   const UnwaitedStderr unwaited;
   Producer producer(std::move(asked));
@@ -161,6 +166,36 @@ Ended serve_dataset(const Options& options, Interrupts& interrupts, const Datase
                                                                         : Ended::whole;
 }
 
+/// A worker of a keeper that cannot start is not started again: trainers that wait hear why.
+void tell_waiting_trainers(const ProducerOptions& options, const std::string& why) noexcept {
+  try {
+    const std::string base =
+        std::filesystem::path(paths_of(options).directory).parent_path().string();
+    const std::vector<std::string> bases{base};
+    if (std::getenv(detail::deaths_variable) == nullptr ||  // started by hand
+        !has_keeper(options.stream, bases) ||
+        !detail::life_waited_for(paths_of(options).directory)) {
+      return;
+    }
+    detail::give_up_stream(options.stream, base,
+                           text("its producer could not be started again: {}", why));
+  } catch (const std::exception&) {
+    // They wait until their time is up.
+  }
+}
+
+int open_and_serve(Options& options, Interrupts& interrupts) {
+  std::optional<Dataset> dataset;
+  {
+    const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
+    dataset.emplace(served_dataset(options), console_log(options.verbose));
+  }
+  const Ended ended = serve_dataset(options, interrupts, *dataset);
+  // A thread that reads ahead may sit in a slow file, and would be waited for.
+  if (ended == Ended::stopped) end_at_once(exit_ok);
+  return ended == Ended::failed ? exit_stream_ended : exit_ok;
+}
+
 int run(Options options, const CLI::App& serve) {
   if (options.log_format == "json") serving::log_as_json();
   if (options.keep_alive) {
@@ -179,15 +214,12 @@ int run(Options options, const CLI::App& serve) {
   // The reader of the output may be gone: others use the stream.
   std::signal(SIGPIPE, SIG_IGN);
   if (!options.json) take_output_for_a_log();
-  std::optional<Dataset> dataset;
-  {
-    const EndsAtOnce opening(interrupts, [](int) { return exit_ok; });
-    dataset.emplace(served_dataset(options), console_log(options.verbose));
+  try {
+    return open_and_serve(options, interrupts);
+  } catch (const std::exception& error) {
+    tell_waiting_trainers(options.producer, error.what());
+    throw;
   }
-  const Ended ended = serve_dataset(options, interrupts, *dataset);
-  // A thread that reads ahead may sit in a slow file, and would be waited for.
-  if (ended == Ended::stopped) end_at_once(exit_ok);
-  return ended == Ended::failed ? exit_stream_ended : exit_ok;
 }
 
 }  // namespace

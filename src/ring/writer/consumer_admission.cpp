@@ -174,7 +174,9 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   BATCHCAST_ASSERT(!consumer->mirrors);
   if (consumer->observes) return expect_trainer(join, cursor);
   if (!consumer->paused) {
-    const bool moves = join == Join::at && consumer->group.world == 0;
+    // A rank's place is kept until it comes, after an earlier producer's death.
+    const bool is_new = consumer->group.world == 0 || ordered::get(consumer->desk->batches) == 0;
+    const bool moves = join == Join::at && is_new;
     return moves ? move(index, consumer_id, cursor) : consumer->released_min;
   }
   // A consumer that has had nothing yet may go back as far as the ring reaches.

@@ -112,9 +112,9 @@ class RingWriter {
   [[nodiscard]] bool has(std::uint32_t index, std::uint64_t consumer_id) const noexcept;
   /// For `let_go`: a consumer pauses, outside the gate, between its loops, and resumes at a new
   /// position. With join `at` `resume` also moves a consumer that is not paused and holds no lease;
-  /// ranks stay. It leaves an observer as it is: that asks where a trainer would begin now, and
-  /// announces one. It refuses where that trainer would be refused, or would find a stream that all
-  /// have read.
+  /// ranks that had a batch stay. It leaves an observer as it is: that asks where a trainer would
+  /// begin now, and announces one. It refuses where that trainer would be refused, or would find a
+  /// stream that all have read.
   void pause(std::uint32_t index, std::uint64_t consumer_id) noexcept;
   [[nodiscard]] std::variant<std::uint64_t, NotAdmitted> resume(std::uint32_t index,
                                                                 std::uint64_t consumer_id,
