@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 //
-// AddressSanitizer's allocator and list of threads have locks. A thread that starts, ends or allocates
-// holds one for a moment; a child forked in that moment has it locked for ever, and hangs in its first
-// allocation. The runtime of g++ takes these locks around fork() from version 14 on, as LLVM's does
-// from 18 on. Here the tests do it for older ones: the functions exist in the static runtime alone.
+// AddressSanitizer's allocator and list of threads have locks. A thread that starts, ends or
+// allocates holds one for a moment; a child forked in that moment has it locked for ever, and hangs
+// in its first allocation. The runtime of g++ takes these locks around fork() from version 14 on,
+// as LLVM's does from 18 on. Here the tests do it for older ones: the functions exist in the static
+// runtime alone.
 #include <pthread.h>
 
 #include <cstdlib>

@@ -84,10 +84,10 @@ struct Description {
   std::vector<AxisRows> axes = {};
   std::optional<serving::PackedFill> fill = {};
   CacheStats stream_cache = {};  ///< of a stream, as it does at present
-  std::optional<TokenAccount> tokens = {};
-  std::optional<MadeTokens> trained = {};
   /// Of a stream: the trainers that go on with its next producer.
   std::vector<std::string> members = {};
+  std::optional<TokenAccount> tokens = {};
+  std::optional<MadeTokens> trained = {};
 };
 
 Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {

@@ -95,7 +95,7 @@ inline std::vector<image_test::Bytes> some_jpegs(std::size_t count, unsigned see
   return files;
 }
 
-inline std::string recipe_with(const std::string& decode) {
+inline std::string jpeg_recipe_with(const std::string& decode) {
   return "[[field]]\nname = \"image\"\nstages = [\n" + decode + R"(
   { stage = "random_resized_crop", size = 32 },
   { stage = "horizontal_flip" },
@@ -104,7 +104,7 @@ inline std::string recipe_with(const std::string& decode) {
 name = "label"
 )";
 }
-inline const std::string crops = recipe_with("  { stage = \"decode\" },");
+inline const std::string crops = jpeg_recipe_with("  { stage = \"decode\" },");
 
 inline PipelineOptions options_over(std::shared_ptr<const Source> source, const CacheOptions& cache,
                                     const std::string& toml = crops) {

@@ -184,7 +184,7 @@ TEST_CASE("Cache: a full one keeps what it has and says why it stops") {
 }
 
 TEST_CASE("Cache: only images that `fast` decoding scales down pass it by") {
-  const std::string fast = recipe_with("{ stage = \"decode\", fast = true },");
+  const std::string fast = jpeg_recipe_with("{ stage = \"decode\", fast = true },");
   // Their crops are scaled down where they are larger than twice what the recipe makes.
   auto files = some_jpegs(8);
   const Pipeline plain(options_over(std::make_shared<JpegSource>(files), none, fast));
@@ -200,7 +200,7 @@ TEST_CASE("Cache: only images that `fast` decoding scales down pass it by") {
 }
 
 TEST_CASE("Cache: images that are always scaled down have no entries") {
-  const std::string fast = recipe_with("{ stage = \"decode\", fast = true },");
+  const std::string fast = jpeg_recipe_with("{ stage = \"decode\", fast = true },");
   image_test::Random random(5);
   std::vector<Bytes> files;
   for (int i = 0; i < 3; ++i) {
@@ -217,7 +217,7 @@ TEST_CASE("Cache: images that are always scaled down have no entries") {
 TEST_CASE("Cache: gray, oriented and kept images are the same with it") {
   const std::string decode = GENERATE(as<std::string>(), "mode = \"gray\"", "orient = true",
                                       "mode = \"keep\", channels = 3, bits = 8");
-  std::string toml = recipe_with("{ stage = \"decode\", " + decode + " },");
+  std::string toml = jpeg_recipe_with("{ stage = \"decode\", " + decode + " },");
   if (decode.find("keep") != std::string::npos) {
     toml = "[[field]]\nname = \"image\"\nstages = [{ stage = \"decode\", " + decode +
            " }, { stage = \"center_crop\", size = 33 }, { stage = \"to\", dtype = \"u8\" }]\n"
