@@ -321,7 +321,8 @@ TEST_CASE("malformed messages of either side are told from good ones") {
 
   const std::string refusal = encode(Refusal{RefusalKind::busy, "later"});
   using F = RefusalRecord;
-  CHECK(is_bad(with<F>(refusal, &F::kind, 13U)));
+  constexpr auto beyond = static_cast<std::uint32_t>(RefusalKind::group_broke) + 1;
+  CHECK(is_bad(with<F>(refusal, &F::kind, beyond)));
   LongText endless;
   endless.fill('x');
   CHECK(is_bad(with<F>(refusal, &F::text, endless)));

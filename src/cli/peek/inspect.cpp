@@ -200,6 +200,7 @@ Description of_what_is_made(const DatasetOptions& options) {
       std::move(axes),
       dataset.packed_fill(),
       {},
+      {},
       dataset.token_account(),
       pipeline == nullptr ? std::nullopt : serving::count_trained(pipeline->source())};
 }
