@@ -73,7 +73,7 @@ printf '[[field]]\nname = "image"\nstages = [{ stage = "decode\\u001b" }]\n' >"$
 expect 2 'there is no stage "decode\\x1b"' recipe "$work/control.toml"
 printf '"a\\u0000b" = 1\n' >"$work/control.toml"
 expect 2 'there is no `a\\x00b` here. There is' recipe "$work/control.toml"
-same "presets for other data there" "" "$(grep -oE 'tokens|mnist|cifar' "$work/err")"
+same "presets for other data there" "" "$(grep -owE 'tokens|mnist|cifar' "$work/err")"
 mkdir -m 700 "$work/streams/killed"
 echo 4711 >"$work/streams/killed/lock"
 expect 3 'no producer serves.* Its producer \(pid 4711\) is gone\.' consume killed --connect-timeout 0.2
