@@ -319,7 +319,7 @@ def test_options_without_a_use_are_refused_when_an_epoch_begins(directory: objec
                 iter(batches)
             batches.budget = ("tokens", 20)
             assert sum(1 for _ in batches) > 1
-    with bc.serve([{"x": np.zeros(3, np.float32)}] * 8, stream="even", epochs=1, background=True, wait_for=1):
+    with bc.serve([{"x": np.zeros(3, np.float32)}] * 8, stream="even", background=True):
         with bc.Loader("even", 4, ragged="padded", pad_value=1, start=None) as batches:
             with pytest.raises(bc.InvalidArgument, match="nothing to pad"):
                 iter(batches)
