@@ -58,15 +58,11 @@ std::optional<Life> read_life(const std::string& directory) {
 void write_life(const std::string& directory, const Life& life) {
   const std::string path = path_in(directory, new_file_name);
   const std::string place = path_in(directory, file_name);
-  const auto open_file = [&] {
-    return FileDescriptor(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-  };
-  FileDescriptor file = open_file();
-  if (!file && (errno == EISDIR || errno == ELOOP)) {
-    remove_any(path);
-    file = open_file();
-  }
+  // What else lies there, a pipe that nobody reads or a directory, is in the way.
+  struct stat there;
+  if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) remove_any(path);
+  const FileDescriptor file(::open(
+      path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file) throw SystemError(text("batchcast: write {}", path), errno);
   write_all(file.get(), to_json(life), path);
   if (::rename(path.c_str(), place.c_str()) == 0) return;

@@ -20,6 +20,8 @@ std::optional<Life> life_waited_for(const std::string& directory) {
 }
 
 void note_start(const std::string& directory, Life& left) noexcept {
+  const std::optional<Life> last = read_life(directory);
+  if (!last || last->incarnation != left.incarnation) return;  // another producer has the name
   left.deaths = deaths_in_a_row(left);
   left.greatest = std::max(left.greatest, left.position.position);
   try {

@@ -178,24 +178,26 @@ grep -q -e --replace "$work/words" && fail "a worker that is started again repla
 kill -TERM $keeper
 wait $keeper $consumer
 
-echo "-- a keeper that is ended while no worker runs ends the stream"
-"$batchcast" serve $source --stream s --wait-for 1 --keep-alive --give-up-after 0 >"$work/kept" 2>&1 &
-keeper=$!
-"$batchcast" consume s --connect-timeout 20 >"$work/waits" 2>&1 &
-waits=$!
-until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'"
-for life in 1 2 3 4; do
-  until_true sh -c "[ \"\$(grep -c '^serving stream' '$work/kept')\" = $life ]"
-  kill -KILL "$(cat "$work/streams/s/lock")"
+echo "-- a keeper that is ended while no worker runs ends the stream, and one whose stream is stopped then ends"
+for ends in keeper stream; do
+  "$batchcast" serve $source --stream s --wait-for 1 --keep-alive --give-up-after 0 >"$work/kept" 2>&1 &
+  keeper=$!
+  "$batchcast" consume s --connect-timeout 20 >"$work/waits" 2>&1 &
+  waits=$!
+  until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'"
+  for life in 1 2 3 4; do
+    until_true sh -c "[ \"\$(grep -c '^serving stream' '$work/kept')\" = $life ]"
+    kill -KILL "$(cat "$work/streams/s/lock")"
+  done
+  until_true grep -q 'again in 800 ms' "$work/kept"
+  if [ $ends = keeper ]; then kill -TERM $keeper; else expect 0 'was dead' stop s --reason enough; fi
+  wait $keeper
+  same "exit code of a keeper without a worker" 0 $?
+  wait $waits
+  same "exit code of a consumer whose $ends was ended" 4 $?
+  grep -qE 'its keeper got SIGTERM|enough' "$work/waits" || fail "no reason: $(cat "$work/waits")"
+  [ ! -e "$work/streams/s" ] || fail "a keeper that was ended leaves $(ls "$work/streams/s")"
 done
-until_true grep -q 'again in 800 ms' "$work/kept"
-kill -TERM $keeper
-wait $keeper
-same "exit code of a keeper without a worker" 0 $?
-wait $waits
-same "exit code of a consumer whose keeper was ended" 4 $?
-grep -q 'its keeper got SIGTERM' "$work/waits" || fail "no reason: $(cat "$work/waits")"
-[ ! -e "$work/streams/s" ] || fail "a keeper that was ended leaves $(ls "$work/streams/s")"
 
 echo "-- what was set is kept for a producer that is started again by itself, and no secret is"
 # has NAME VALUE    whether the stream has that; it is set to it again.

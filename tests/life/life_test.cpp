@@ -9,6 +9,7 @@
 #include <batchcast/core/error.hpp>
 
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,6 +168,9 @@ TEST_CASE("a life file is replaced as a whole, and removed with its locks") {
   CHECK(read_life(folder.path()));
   remove_lives(folder.path());
   CHECK_FALSE(std::filesystem::exists(folder / "member.b"));
+  REQUIRE(::mkfifo((folder / "life.new").c_str(), 0600) == 0);  // nobody reads it
+  write_life(folder.path(), sample_life());
+  CHECK(read_life(folder.path()));
   CHECK_THROWS_AS(write_life(folder / "none", sample_life()), SystemError);
 }
 

@@ -74,9 +74,14 @@ class Keeper {
       const bool was_sound = seconds_from_ns(now_ns() - began_ns) >= sound_after_s;
       if (was_sound) pause_ms = first_pause_ms;
       if (gives_up()) return exit_stream_ended;
+      const bool had_ended = last_words().has_value();
       say(text("the producer of stream `{}` was killed by SIG{}; it is started again in {} ms\n",
                stream_, ::sigabbrev_np(WTERMSIG(status)), pause_ms));
       if (pause(pause_ms)) return end_stream();
+      if (!had_ended && last_words()) {
+        say(text("stream `{}` was ended meanwhile; its producer is not started again\n", stream_));
+        return exit_ok;
+      }
       restarted_ = true;
       pause_ms = std::min(pause_ms * 2, longest_pause_ms);
     }
@@ -92,13 +97,17 @@ class Keeper {
     }
     return exit_ok;
   }
+  /// How the stream ended in order, or failed: nothing after a death that nobody made final.
+  [[nodiscard]] std::optional<LastEnd> last_words() const {
+    const std::vector<std::string> bases{base_};
+    return last_end(stream_, bases);
+  }
   /// The worker could not start again, where a trainer waits for it: the trainer hears of it, by
   /// the worker's words or these.
   [[nodiscard]] int ended_with(int code) const {
-    const std::vector<std::string> bases{base_};
     const bool is_waited_for =
         restarted_ && detail::life_waited_for(stream_paths(base_, stream_).directory).has_value();
-    if (code != exit_ok && is_waited_for && !last_end(stream_, bases)) {
+    if (code != exit_ok && is_waited_for && !last_words()) {
       detail::give_up_stream(
           stream_, base_,
           text("its producer could not be started again, and ended with exit code {}: the output "

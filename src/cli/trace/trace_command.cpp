@@ -81,7 +81,11 @@ class Trace {
     const auto answer = producer_.ask(command.dump(), page_timeout_ms);
     if (!answer) return look_at_lock(listed_.paths.lock).held ? Page::silent : Page::over;
     const nlohmann::json page = nlohmann::json::parse(*answer, nullptr, false);
-    if (file_.add(page)) return Page::taken;
+    if (file_.add(page)) {
+      has_begun_ = true;
+      return Page::taken;
+    }
+    if (has_begun_) return Page::over;  // the next producer of that name knows of no trace
     refuse(page);
   }
   /// All that the producer still has, in at most ten seconds.
@@ -112,6 +116,7 @@ class Trace {
   const ListedStream& listed_;
   ControlClient producer_;
   const std::string session_;
+  bool has_begun_ = false;
   observe::ChromeTrace file_{file_bytes_max};
 };
 
