@@ -97,7 +97,8 @@ class Keeper {
     }
     return exit_ok;
   }
-  /// How the stream ended in order, or failed: nothing after a death that nobody made final.
+  /// How the stream ended in order, or failed. Nothing after a death, unless a person ended it
+  /// since.
   [[nodiscard]] std::optional<LastEnd> last_words() const {
     const std::vector<std::string> bases{base_};
     return last_end(stream_, bases);
