@@ -260,7 +260,11 @@ void print_streams(const nlohmann::json& rows) {
                      ""});
     for (const auto& ring : row.value("rings", nlohmann::json::array())) {
       if (ring["placement"] == "host") continue;  // the stream's own line
-      table.push_back({"  (ring)", "", ring["state"], ring["placement"], "",
+      std::string name = "  (ring)";
+      if (ring.contains("work_share")) {
+        name = fmt::format("  (ring, {:.0f}% of the work)", 100 * ring.value("work_share", 0.0));
+      }
+      table.push_back({name, "", ring["state"], ring["placement"], "",
                        number_text(ring, "published"), "", "", "", ""});
     }
     add_consumers(row, table);

@@ -38,7 +38,8 @@ FileDescriptor LifeNotes::admitted(ServedRing& ring, const Welcome& welcome, con
   member.pid = pid;
   member.pace = hello.pace;
   member.between_epochs = hello.between_epochs;
-  member.ring = ring.id();
+  member.ring = ring.placement().is_host() ? rings_.host().id() : ring.id();
+  member.in_head = rings_.heads().is_head(ring);
   member.batch_size = hello.batch_size;
   member.floor.position = welcome.position;
   member.in_loop = hello.between_epochs == BetweenEpochs::hold || is_in_loop(hello);
@@ -60,7 +61,7 @@ void LifeNotes::look(std::uint64_t now_ns) {
   std::uint64_t epoch = 0;
   for (ServedRing* const ring : rings_.all()) {
     const WriterStatus status = ring->writer().status();
-    if (ring == rings_.all().front()) {
+    if (ring == &rings_.host()) {
       position.position = status.published;
       epoch = status.epoch;
     }

@@ -96,11 +96,12 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
     return std::move(*refusal);
   }
   if (hello.world != 0) return Waiting{forming_.add(hello, pid)};
+  if (auto reply = move_to_leading_ring(hello, pid)) return std::move(*reply);
   if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
   }
-  auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
+  auto seated = seat_where_it_fits(hello, pid);
   if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
   note_member(std::get<Seated>(seated), hello, pid);
   return std::move(std::get<Seated>(seated).admission);
@@ -146,7 +147,8 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
     return Refusal{RefusalKind::stopped, text("{}it has just ended", stream_text())};
   }
   const std::lock_guard lock(mutex_);
-  seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name}});
+  seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name, request.observes,
+                                            request.between_epochs}});
   return std::move(admitted);
 }
 
@@ -201,6 +203,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
     const std::lock_guard lock(mutex_);
     seats_.erase(key);
   }
+  asked_to_move_.erase(key);
   seat->ring.look_for_demand();
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(
@@ -209,6 +212,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
            how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
   const StreamState state = parts_.rings.host().writer().status().state;
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
+  close_empty_heads();
 }
 
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {
@@ -219,7 +223,9 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   }
   const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)};
+    return answer_gone(*seat, key, rejoin,
+                       {refusal_kind_of(refusal->reason),
+                        stream_text() + refusal_text_of(*refusal)});
   }
   life_.hasten();
   Rejoined rejoined;
@@ -246,13 +252,14 @@ void Reception::door_lost() {
       "before "
       "the stream is served";
   parts_.log(LogLevel::error, why);
-  parts_.rings.host().writer().fail(why);
+  parts_.rings.fail(why);
 }
 
 void Reception::tick() {
   look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
-  parts_.rate.note(parts_.rings.host().writer().samples_published());
+  look_after_heads();
+  parts_.rate.note(parts_.rings.samples_published());
   if (!awaits_members_.load()) life_.look(now_ns());
 }
 

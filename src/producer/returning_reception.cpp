@@ -20,6 +20,7 @@ void Reception::expect_members() {
   if (life_.before() == nullptr) return;
   const Life& before = *life_.before();
   returning_.expect(before, parts_.rings.host().capacity());
+  if (parts_.rings.heads().are_allowed()) returning_.allow_heads();
   awaits_members_.store(true);
   parts_.rings.host().writer().await_members();
   parts_.log(LogLevel::info,
@@ -64,8 +65,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
 
 decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting) {
   try {
-    auto seated =
-        seat(*parts_.rings.find(waiting.hello.placement), request_of(waiting.hello, waiting.pid));
+    auto seated = seat_where_it_fits(waiting.hello, waiting.pid);
     if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
     note_member(std::get<Seated>(seated), waiting.hello, waiting.pid);
     return std::move(std::get<Seated>(seated).admission);
@@ -80,14 +80,14 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position) {
   ServedRing* const ring = parts_.rings.find(member.ring);
   if (ring == nullptr || member.batch_size > ring->capacity()) return;  // it is refused anyway
   Hello hello;
+  hello.placement = member.ring;
+  hello.resumes.emplace().in_loop = true;  // only such a one has a place
   hello.name = member.name;
   hello.batch_size = member.batch_size;
   hello.join = Join::at;
   hello.cursor = position;
   hello.between_epochs = member.between_epochs;
-  AdmitRequest request = request_of(hello, member.pid);
-  request.in_loop = true;  // only such a one has a place
-  auto reply = seat(*ring, request);
+  auto reply = seat_where_it_fits(hello, member.pid);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) throw std::runtime_error(refusal->text);
   Seated& seated = std::get<Seated>(reply);
   set_missing(seated.admitted.name, true);

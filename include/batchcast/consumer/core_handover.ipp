@@ -78,6 +78,16 @@ BATCHCAST_INLINE ConsumerOptions CoreHandover::options_to_resume(const ConsumerC
   return options;
 }
 
+BATCHCAST_INLINE std::uint32_t CoreHandover::moves(const ConsumerCore& core) noexcept {
+  return ordered::get(core.board().consumer(core.ring_.desk().index).moves);
+}
+
+BATCHCAST_INLINE bool CoreHandover::may_move(const ConsumerCore& core,
+                                             std::uint64_t batch_size) noexcept {
+  return core.pending_.run() == nullptr && !core.pending_.has_end() &&
+         ReaderHandover::may_leave(core.reader_, core.most_samples(batch_size));
+}
+
 BATCHCAST_INLINE void CoreHandover::outlive_ring(ConsumerCore& core) noexcept {
   if (core.process_.in_forked_child()) return;
   core.kept_.outlive_ring();

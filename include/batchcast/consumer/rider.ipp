@@ -87,7 +87,7 @@ template <class Call>
 bool Rider::ride(std::uint64_t batch_size, int timeout_ms, Call&& call) {
   core_->check_process();
   const Deadline deadline(timeout_ms);
-  if (rides_) look_at_producers(batch_size);
+  look_at_producers(batch_size);
   for (;;) {
     if (state_ == State::waiting && !wait_for_next(deadline)) return false;
     if (state_ == State::attached) take_later();
@@ -131,7 +131,9 @@ BATCHCAST_INLINE std::optional<Batch> Rider::newest(std::uint64_t samples_max) {
 }
 
 BATCHCAST_INLINE bool Rider::move_to(RowPlace cursor) {
-  return state_ == State::attached && core_->move_to(cursor);
+  if (state_ != State::attached) return false;
+  drop_next();
+  return core_->move_to(cursor);
 }
 
 BATCHCAST_INLINE void Rider::leave_epoch() noexcept {
@@ -189,7 +191,9 @@ BATCHCAST_INLINE void Rider::look_at_producers(std::uint64_t batch_size) {
   const std::uint64_t now = now_ns();
   if (now - looked_ns_ < rider::look_every_ns) return;
   looked_ns_ = now;
-  if (state_ == State::attached && CoreHandover::has_lost_producer(*core_)) {
+  if (state_ == State::attached) {
+    if (!CoreHandover::has_lost_producer(*core_)) return look_at_other_ring(batch_size);
+    if (!rides_) return;
     begin_drain(batch_size);
     if (!ends_loop_first()) begin_search();
   } else if (state_ == State::draining) {
@@ -202,6 +206,34 @@ BATCHCAST_INLINE void Rider::begin_drain(std::uint64_t batch_size) {
   drained_by_ = batch_size;
   lost_ns_ = now_ns();
   told_ = told_why_ = told_of_memory_ = false;
+  search_.reset();  // for another ring of the producer that died
+  drop_found();
+  if (next_) resumes_ = CoreHandover::resumes(*next_);
+  next_.reset();
+}
+
+/// It holds its place in both rings until it has changed over. If that fails it stays.
+BATCHCAST_INLINE void Rider::look_at_other_ring(std::uint64_t batch_size) {
+  const bool is_on_its_way = search_ || next_;
+  if (!is_on_its_way) {
+    const std::uint32_t moves = CoreHandover::moves(*core_);
+    if (std::exchange(moves_seen_, moves) == moves) return;
+    ConsumerOptions options = CoreHandover::options_to_resume(*core_, batch_size);
+    options.cursor = core_->cursor().position;
+    search_ = Search(new SuccessorSearch(
+        {std::move(options), "host", CoreHandover::resumes(*core_), gone_timeout_ms()}));
+    return;
+  }
+  try {
+    if (search_ && search_->wait(0)) {
+      found_ = Search(std::move(search_))->take();
+      if (found_) attach_to_found();
+    }
+    if (!next_ || !CoreHandover::may_move(*core_, batch_size)) return;
+    change_over();
+  } catch (const std::exception&) {
+    drop_next();
+  }
 }
 
 /// With `let_go`: what is published has the rest of this loop, and the next one joins where the
@@ -348,7 +380,8 @@ BATCHCAST_INLINE void Rider::change_over() {
   rider::add(past_, core_->reader_status());
   if (attach_seconds_ == 0) attach_seconds_ = core_->attach_seconds();
   core_ = std::move(next_);
-  state_ = State::attached;
+  moves_seen_ = 0;
+  if (std::exchange(state_, State::attached) == State::attached) return;
   resumes_.reset();
   report(
       options_.log, told_ ? LogLevel::warning : LogLevel::info,

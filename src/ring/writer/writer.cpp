@@ -26,6 +26,10 @@ Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticke
   return claimer_.claim(samples_max, timeout_ms, ticket);
 }
 
+Claim RingWriter::try_claim(std::uint64_t samples_max, Ticket& ticket) {
+  return claimer_.try_claim(samples_max, ticket);
+}
+
 std::uint64_t RingWriter::take_rows(Ticket& ticket, std::size_t axis, std::uint64_t index,
                                     std::span<const std::uint64_t> lengths, int timeout_ms,
                                     std::span<const std::uint64_t> first) {
@@ -345,6 +349,31 @@ void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
   PendingWakes wakes;
   Lock lock(state_.mutex);
   publisher_.restart_at(position, epoch, epoch_start, wakes);
+}
+
+RingOutlook RingWriter::outlook(std::uint64_t cursor) {
+  Lock lock(state_.mutex);
+  return admission_.outlook(cursor);
+}
+
+bool RingWriter::go_to(std::uint64_t position) {
+  const bool goes = [&] {
+    Lock lock(state_.mutex);
+    return admission_.go_to(position);
+  }();
+  tell();
+  return goes;
+}
+
+void RingWriter::ask_to_move(std::uint32_t index, std::uint64_t consumer_id) noexcept {
+  Lock lock(state_.mutex);
+  if (state_.consumers.find(index, consumer_id) == nullptr) return;
+  ordered::bump(state_.board.consumer(index).moves);
+}
+
+void RingWriter::look_for_stall() {
+  std::unique_lock lock(state_.mutex);
+  claimer_.report_stall(lock);
 }
 
 WriterStatus RingWriter::status() const {
