@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <exception>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -95,7 +96,10 @@ std::variant<Reception::Chosen, Refusal> Reception::open_head(const Hello& hello
       return Chosen{head.get(), cursor};
     }
   } catch (const Error& error) {
-    why = text("there is no room for a head (--head-memory): {}", error.what());
+    std::string_view what = error.what();
+    constexpr std::string_view prefix = "batchcast: ";
+    if (what.starts_with(prefix)) what.remove_prefix(prefix.size());
+    why = text("there is no room for a head (--head-memory): {}", what);
   }
   // A trainer that comes back does not give up where room is lacking.
   return Refusal{hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
@@ -237,11 +241,13 @@ void Reception::bring_to_leading_ring() {
 /// given back what it holds there. Nothing where the hello is of none.
 std::optional<AdmissionReply> Reception::move_to_leading_ring(const Hello& hello,
                                                               std::uint32_t pid) {
-  if (!hello.resumes || hello.world != 0) return std::nullopt;
+  Heads& heads = parts_.rings.heads();
+  const bool is_of_head = hello.resumes && heads.had(hello.resumes->incarnation);
+  if (!is_of_head) return std::nullopt;
   const auto seat = seat_of(hello.resumes->consumer_id);
-  if (!seat || !parts_.rings.heads().is_head(seat->ring) ||
-      seat->ring.writer().incarnation() != hello.resumes->incarnation) {
-    return std::nullopt;
+  if (!seat || !heads.is_head(seat->ring) || hello.world != 0) {
+    return Refusal{RefusalKind::cursor_gone,
+                   stream_text() + "this consumer has no place in a head any more"};
   }
   AdmitRequest request = request_of(hello, pid);
   request.name = seat->name;  // it is the same trainer

@@ -9,7 +9,6 @@
 #include <batchcast/ring/cursor.hpp>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -76,6 +75,11 @@ bool Heads::is_head(const ServedRing& ring) const {
                      [&](const auto& head) { return head.get() == &ring; });
 }
 
+bool Heads::had(const Incarnation& incarnation) const {
+  const std::lock_guard lock(mutex_);
+  return incarnations_.contains(incarnation);
+}
+
 std::uint64_t Heads::memory_for_batches_of(std::uint64_t batch_size) const {
   constexpr std::uint64_t batches = 2;
   const std::uint64_t least =
@@ -103,6 +107,7 @@ std::shared_ptr<HostRing> Heads::open(const Wanted& wanted) {
     if (loans_are_over_) return nullptr;
     head->writer().set_stall_policy(stall_timeout_ms_, on_stall_);
     head->writer().set_demand(ahead_, false);
+    incarnations_.insert(head->writer().incarnation());
     list_.push_back(head);
     open_.store(list_.size(), std::memory_order_release);
   }

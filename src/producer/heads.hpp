@@ -10,12 +10,14 @@
 #include "served/host_ring.hpp"
 #include "served/served_ring.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,9 @@ class Heads {
   /// Whether another one may be opened.
   [[nodiscard]] bool has_free() const;
   [[nodiscard]] bool is_head(const ServedRing& ring) const;
+  using Incarnation = std::array<std::uint8_t, 16>;
+  /// Whether a head has or had it.
+  [[nodiscard]] bool had(const Incarnation& incarnation) const;
 
   struct Wanted {
     std::uint64_t position = 0;
@@ -100,6 +105,7 @@ class Heads {
   List list_;
   bool loans_are_over_ = false;
   std::uint64_t opened_ = 0;  ///< so far
+  std::set<Incarnation> incarnations_;
   Totals of_closed_;
   std::uint64_t stall_timeout_ms_;
   OnStall on_stall_;

@@ -38,7 +38,7 @@ FileDescriptor LifeNotes::admitted(ServedRing& ring, const Welcome& welcome, con
   member.pid = pid;
   member.pace = hello.pace;
   member.between_epochs = hello.between_epochs;
-  member.ring = ring.placement().is_host() ? rings_.host().id() : ring.id();
+  member.ring = rings_.name_at_door(ring);
   member.in_head = rings_.heads().is_head(ring);
   member.batch_size = hello.batch_size;
   member.floor.position = welcome.position;

@@ -112,7 +112,8 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   Seated& seated = absent.seated;
   set_missing(seated.admitted.name, false);
   // It may have ended its loop since its place was noted.
-  if (!is_in_loop(hello) || hello.join != Join::at || hello.placement != seated.ring->id()) {
+  if (!is_in_loop(hello) || hello.join != Join::at ||
+      hello.placement != parts_.rings.name_at_door(*seated.ring)) {
     left(seated.admitted.consumer_id, Leaving::closed);
     return std::nullopt;
   }

@@ -55,6 +55,10 @@ class ServedRings {
   [[nodiscard]] Heads& heads() const noexcept { return *heads_; }
   /// The ring of that id, heads left out; null where the stream is not served there.
   [[nodiscard]] ServedRing* find(std::string_view id) const noexcept;
+  /// What a hello for that ring names. Heads have the leading ring's name.
+  [[nodiscard]] const std::string& name_at_door(const ServedRing& ring) const noexcept {
+    return ring.placement().is_host() ? host_->id() : ring.id();
+  }
   /// For messages: "in host memory and on cuda:0 (GPU-…)".
   [[nodiscard]] std::string places() const;
   /// The name of each consumer of each ring, in the order of the rings; mirrors are left out.

@@ -32,6 +32,7 @@ int phoenix(const Words& words) {
   options.wait_for = static_cast<std::uint32_t>(size("wait_for", 0));
   options.max_consumers = static_cast<std::uint32_t>(size("max_consumers", options.max_consumers));
   options.heads = static_cast<std::uint32_t>(size("heads", 1));
+  options.head_memory = size("head_memory", 0);
   if (const std::uint64_t stop_at = size("stop_at", 0); stop_at != 0) {
     Producer producer(std::move(options));
     say("serves");

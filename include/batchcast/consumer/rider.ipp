@@ -217,7 +217,7 @@ BATCHCAST_INLINE void Rider::look_at_other_ring(std::uint64_t batch_size) {
   const bool is_on_its_way = search_ || next_;
   if (!is_on_its_way) {
     const std::uint32_t moves = CoreHandover::moves(*core_);
-    if (std::exchange(moves_seen_, moves) == moves) return;
+    if (std::exchange(moves_seen_, moves) == moves || core_->reader().revoked()) return;
     ConsumerOptions options = CoreHandover::options_to_resume(*core_, batch_size);
     options.cursor = core_->cursor().position;
     search_ = Search(new SuccessorSearch(
@@ -230,6 +230,10 @@ BATCHCAST_INLINE void Rider::look_at_other_ring(std::uint64_t batch_size) {
       if (found_) attach_to_found();
     }
     if (!next_ || !CoreHandover::may_move(*core_, batch_size)) return;
+    // A desk is not believed beyond what is published: then its producer moves it there.
+    const RowPlace place = core_->cursor();
+    const bool is_ahead = place.position > ordered::load_published(next_->board().progress());
+    if (is_ahead && !next_->move_to(place)) return drop_next();
     change_over();
   } catch (const std::exception&) {
     drop_next();
