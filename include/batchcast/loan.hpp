@@ -26,7 +26,7 @@ struct LoanContents {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   std::uint64_t index_in_epoch = 0;
-  std::shared_ptr<detail::HostRing> head = {};  ///< whose samples they are; null: the leading ring's
+  std::shared_ptr<detail::HostRing> head = {};  ///< null: it is of the leading ring
   std::uint64_t lent_ns = 0;                    ///< 0: that is not measured
 };
 

@@ -268,9 +268,15 @@ Axis axis_of(const json& row) {
 }
 
 Ring ring_of(const json& row) {
-  return {text_at(row, "placement"), text_at(row, "id"),           count_at(row, "capacity"),
-          count_at(row, "memory"),   count_at(row, "published"),   count_at(row, "used"),
-          text_at(row, "state"),     rows_at(row, "axes", axis_of), count_at(row, "trainers"),
+  return {text_at(row, "placement"),
+          text_at(row, "id"),
+          count_at(row, "capacity"),
+          count_at(row, "memory"),
+          count_at(row, "published"),
+          count_at(row, "used"),
+          text_at(row, "state"),
+          rows_at(row, "axes", axis_of),
+          count_at(row, "trainers"),
           at(row, "work_share").is_number() ? number_at(row, "work_share") : -1};
 }
 

@@ -50,7 +50,8 @@ struct Ring {
   std::string state = {};
   std::vector<Axis> axes = {};
   std::uint64_t trainers = 0;
-  /// Of the workers' time, what this ring got in the last second; negative: the stream has no heads.
+  /// Of the workers' time, what this ring got in the last second; negative: the stream has no
+  /// heads.
   double work_share = -1;
 };
 

@@ -45,8 +45,8 @@ std::variant<Reception::Chosen, Refusal> Reception::choose_ring(const Hello& hel
   const Chosen there{named, {}};
   if (!heads.are_allowed() || named != &leading) return there;
   if (auto refusal = refusal_if_full()) return std::move(*refusal);
-  const bool needs_none = hello.observes || hello.world != 0 ||
-                          hello.between_epochs == BetweenEpochs::let_go;
+  const bool needs_none =
+      hello.observes || hello.world != 0 || hello.between_epochs == BetweenEpochs::let_go;
   if (needs_none) return there;
   const RingOutlook outlook = leading.writer().outlook(hello.cursor);
   const auto cursor = cursor_of(hello, outlook, parts_.options.samples_per_epoch);
@@ -64,7 +64,8 @@ std::variant<Reception::Chosen, Refusal> Reception::choose_head(const Hello& hel
     const RingOutlook outlook = head->writer().outlook(cursor);
     if (outlook.is_over || hello.batch_size > head->capacity()) continue;
     if (outlook.oldest <= cursor && cursor <= outlook.published) return Chosen{head.get(), cursor};
-    if (outlook.published > cursor || (behind != nullptr && outlook.published < behind_at)) continue;
+    if (outlook.published > cursor || (behind != nullptr && outlook.published < behind_at))
+      continue;
     behind = head.get();
     behind_at = outlook.published;
   }
@@ -102,8 +103,9 @@ std::variant<Reception::Chosen, Refusal> Reception::open_head(const Hello& hello
     why = text("there is no room for a head (--head-memory): {}", what);
   }
   // A trainer that comes back does not give up where room is lacking.
-  return Refusal{hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
-                 text("{}position {} is no longer in the ring, and {}", stream_text(), cursor, why)};
+  return Refusal{
+      hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
+      text("{}position {} is no longer in the ring, and {}", stream_text(), cursor, why)};
 }
 
 /// Places are counted over all rings in host memory.
@@ -149,7 +151,8 @@ std::variant<Reception::Seated, Refusal> Reception::seat_where_it_fits(const Hel
 }
 
 /// What a consumer gets that is refused at another place. Where that is because its ring has lost
-/// the cursor, a consumer that attaches again gets a head, and so does one that follows an observer.
+/// the cursor, a consumer that attaches again gets a head, and so does one that follows an
+/// observer.
 std::variant<Rejoined, Refusal> Reception::answer_gone(const Seat& seat, ConsumerKey key,
                                                        const Rejoin& rejoin, Refusal refusal) {
   const bool gets_head = refusal.kind == RefusalKind::cursor_gone && rejoin.join == Join::at &&
@@ -257,8 +260,8 @@ std::optional<AdmissionReply> Reception::move_to_leading_ring(const Hello& hello
     return Refusal{RefusalKind::cursor_gone, std::move(refusal->text)};
   }
   note_member(std::get<Seated>(seated), hello, pid);
-  parts_.log(LogLevel::info, text("`{}` goes on in the leading ring from position {}", seat->name,
-                                  hello.cursor));
+  parts_.log(LogLevel::info,
+             text("`{}` goes on in the leading ring from position {}", seat->name, hello.cursor));
   return std::move(std::get<Seated>(seated).admission);
 }
 

@@ -118,8 +118,8 @@ std::shared_ptr<HostRing> Heads::open(const Wanted& wanted) {
 std::string Heads::free_name() const {
   for (std::uint64_t number = 1;; ++number) {
     std::string name = text("head-{}", number);
-    const bool is_taken = std::any_of(list_.begin(), list_.end(),
-                                      [&](const auto& one) { return one->id() == name; });
+    const bool is_taken =
+        std::any_of(list_.begin(), list_.end(), [&](const auto& one) { return one->id() == name; });
     if (!is_taken) return name;
   }
 }
@@ -175,8 +175,7 @@ Claim Heads::lend_of(const List& heads, std::uint64_t samples_max, int timeout_m
   for (const auto& head : heads) rings.push_back(head.get());
   std::vector<WorkShares::Ring> places;
   for (HostRing* const ring : rings) {
-    places.push_back({ring, ring != &leading_,
-                      ordered::load_published(ring->board().progress())});
+    places.push_back({ring, ring != &leading_, ordered::load_published(ring->board().progress())});
   }
   const std::vector<std::size_t> order = [&] {
     const std::lock_guard lock(sharing_);
@@ -184,8 +183,8 @@ Claim Heads::lend_of(const List& heads, std::uint64_t samples_max, int timeout_m
   }();
   // A loan is a part of its ring.
   const auto samples_of = [&](const HostRing& ring) {
-    return std::max<std::uint64_t>(1, std::min(samples_max, samples_max * ring.capacity() /
-                                                                leading_.capacity()));
+    return std::max<std::uint64_t>(
+        1, std::min(samples_max, samples_max * ring.capacity() / leading_.capacity()));
   };
   const auto granted = [&](std::size_t at) {
     if (at != 0) loan.head = heads[at - 1];

@@ -46,8 +46,8 @@ class Heads {
 
   struct Wanted {
     std::uint64_t position = 0;
-    std::uint64_t batch_size = 1;              ///< of its first trainer
-    std::optional<Receipt> before = {};        ///< of that epoch, up to the position
+    std::uint64_t batch_size = 1;        ///< of its first trainer
+    std::optional<Receipt> before = {};  ///< of that epoch, up to the position
   };
   /// Null where no samples are made any more. Throws OutOfMemory, SystemError.
   [[nodiscard]] std::shared_ptr<HostRing> open(const Wanted& wanted);
@@ -76,7 +76,7 @@ class Heads {
   /// Of the workers' time, what that ring got in the last second; 0 where there are no heads.
   [[nodiscard]] double share(const ServedRing& ring) const;
   struct Totals {
-    std::uint64_t samples = 0;    ///< made and published
+    std::uint64_t samples = 0;  ///< made and published
     std::uint64_t delivered = 0;
   };
   /// Of heads that were closed.

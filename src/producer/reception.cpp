@@ -223,9 +223,9 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   }
   const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return answer_gone(*seat, key, rejoin,
-                       {refusal_kind_of(refusal->reason),
-                        stream_text() + refusal_text_of(*refusal)});
+    return answer_gone(
+        *seat, key, rejoin,
+        {refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)});
   }
   life_.hasten();
   Rejoined rejoined;

@@ -106,8 +106,7 @@ class Reception final : public DoorEvents {
     std::optional<std::uint64_t> cursor;  ///< where it begins there; else as its hello says
   };
   [[nodiscard]] std::variant<Chosen, Refusal> choose_ring(const Hello& hello);
-  [[nodiscard]] std::variant<Chosen, Refusal> choose_head(const Hello& hello,
-                                                          std::uint64_t cursor);
+  [[nodiscard]] std::variant<Chosen, Refusal> choose_head(const Hello& hello, std::uint64_t cursor);
   [[nodiscard]] std::variant<Chosen, Refusal> open_head(const Hello& hello, std::uint64_t cursor);
   [[nodiscard]] std::optional<Refusal> refusal_if_full() const;
   [[nodiscard]] std::variant<Seated, Refusal> seat_where_it_fits(const Hello& hello,

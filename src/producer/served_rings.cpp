@@ -164,9 +164,7 @@ std::uint64_t ServedRings::samples_published() const {
 }
 
 bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopped) {
-  const auto is_drained = [&](const auto& ring) {
-    return drain_other(*ring, deadline, stopped);
-  };
+  const auto is_drained = [&](const auto& ring) { return drain_other(*ring, deadline, stopped); };
   const std::vector<std::shared_ptr<HostRing>> heads = heads_->list();  // none is opened any more
   // The host ring is first: it has drained once the mirrors have copied all that is asked for.
   return drain_host(deadline) && std::all_of(mirrored_.begin(), mirrored_.end(), is_drained) &&

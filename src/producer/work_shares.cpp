@@ -74,7 +74,8 @@ void WorkShares::look(std::uint64_t now_ns) {
   std::uint64_t all_ns = 0;
   for (const auto& [id, bill] : bills_) all_ns += bill.worked_ns;
   for (auto& [id, bill] : bills_) {
-    bill.share = all_ns == 0 ? 0 : static_cast<double>(bill.worked_ns) / static_cast<double>(all_ns);
+    bill.share =
+        all_ns == 0 ? 0 : static_cast<double>(bill.worked_ns) / static_cast<double>(all_ns);
     bill.worked_ns = 0;
   }
 }

@@ -250,8 +250,7 @@ TEST_CASE("a head that finds no memory is refused with the numbers", "[heads][sh
   CHECK(why.find("67108863 MiB") != std::string::npos);
 }
 
-TEST_CASE("rewind opens a head where it would wait for more than half an epoch",
-          "[heads][short]") {
+TEST_CASE("rewind opens a head where it would wait for more than half an epoch", "[heads][short]") {
   const OwnDirectory directory;
   ProducerOptions producer = heads_options(2);
   producer.samples_per_epoch = 20'000;
@@ -287,18 +286,20 @@ TEST_CASE("trainers of heads ride through a death", "[heads][ride]") {
   CHECK(line.text("digest") == digest_of_ride(50, 6, epoch_samples));
 }
 
-/// Trials are killed and started again from old checkpoints, and their producer is killed, at
-/// random moments. In the end each has had what no death disturbs.
+/// Trials are killed, stopped, and started again from old checkpoints, and so is their producer, at
+/// random moments. In the end each has had what no death disturbs, and so has one that none killed.
 TEST_CASE("a storm of checkpoints and restarts", "[heads-storm]") {
   std::mt19937_64 random(test_seed("heads storm"));
   const std::uint64_t restarts = scaled(50, 8);
   const std::vector<std::uint64_t> sizes = {37, 64, 7, 250};
   const OwnDirectory directory;
   const TemporaryFolder checkpoints;
-  const std::vector<std::string> producer_words = {"n=3000", "threads=2", "heads=3",
-                                                   "head_memory=524288"};
+  const std::vector<std::string> producer_words = {
+      "n=3000", "threads=2", "heads=" + std::to_string(2 + random() % 4), "head_memory=524288"};
   Process producer("phoenix", producer_words);
   static_cast<void>(producer.expect("serves"));
+  Process survivor("rider", {"batch=50", "until_told=1", "pause_us=3000", "hold=1"});
+  static_cast<void>(survivor.expect("attached"));
   const auto words_of = [&](std::size_t i) {
     return std::vector<std::string>{
         "batch=" + std::to_string(sizes[i]), "file=" + checkpoints.path() + "/" + std::to_string(i),
@@ -321,8 +322,14 @@ TEST_CASE("a storm of checkpoints and restarts", "[heads-storm]") {
       static_cast<void>(producer.expect("serves"));
     }
     trials[which] = Process("trial", words_of(which));
+    if (random() % 4 != 0) continue;
+    Process& stopped = random() % 3 == 0 ? producer : trials[random() % trials.size()];
+    stopped.signal(SIGSTOP);
+    pause_us(random() % 200'000);
+    stopped.signal(SIGCONT);
   }
-  for (std::size_t i = 0; i < trials.size(); ++i) trials[i].tell("enough");
+  for (Process& trial : trials) trial.tell("enough");
+  survivor.tell("enough");
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const Words words = trials[i].expect("done", 120'000);
     INFO(words.line() << "\n" << trials[i].errors());
@@ -332,7 +339,10 @@ TEST_CASE("a storm of checkpoints and restarts", "[heads-storm]") {
     CHECK(had >= 1);
     CHECK(words.text("digest") == digest_of_ride(sizes[i], had, epoch_samples));
   }
-  std::printf("heads storm: %llu restarts, %llu producers killed\n",
-              static_cast<unsigned long long>(restarts),
+  const Words words = expect_sound(survivor, "left", 120'000);
+  CHECK(words.text("digest") ==
+        digest_of_ride(50, static_cast<std::uint64_t>(words.number("epochs")), epoch_samples));
+  std::printf("heads storm: %llu killed, of them %llu producers\n",
+              static_cast<unsigned long long>(restarts + producers_killed),
               static_cast<unsigned long long>(producers_killed));
 }

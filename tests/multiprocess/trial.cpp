@@ -85,9 +85,9 @@ int trial(const Words& words) {
     }
     mismatched = consumer.stats().epochs_mismatched;
     if (now.cursor % samples != 0 && fault.empty()) fault = "its epoch is not whole";
-    say("done over=" + over + " sound=" + (fault.empty() ? "yes" : "no") +
-        " epochs=" + std::to_string(now.cursor / samples) + " digest=" +
-        std::to_string(now.digest) + " mismatched=" + std::to_string(mismatched) + " " + fault);
+    say("done over=" + over + " sound=" + (fault.empty() ? "yes" : "no") + " epochs=" +
+        std::to_string(now.cursor / samples) + " digest=" + std::to_string(now.digest) +
+        " mismatched=" + std::to_string(mismatched) + " " + fault);
   } catch (const Error& error) {
     say("done over=" + kind_of(error) + " sound=no " + error.what());
   }

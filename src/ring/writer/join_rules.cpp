@@ -95,8 +95,7 @@ MirrorStart JoinRules::mirror_start(Start trainer, std::uint64_t next) const noe
 
 bool JoinRules::goes_back(Join join, std::uint64_t cursor,
                           std::uint64_t consumer_id) const noexcept {
-  const bool is_behind =
-      cursor < state_.tickets.oldest_held() && cursor >= state_.options.start;
+  const bool is_behind = cursor < state_.tickets.oldest_held() && cursor >= state_.options.start;
   return join == Join::at && is_behind && can_go_back() && is_alone(consumer_id) &&
          !state_.attendance.has_trainers_elsewhere();
 }

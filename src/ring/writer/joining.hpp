@@ -76,9 +76,9 @@ struct NotAdmitted {
 
 /// What a consumer that asks for a cursor would find in a ring.
 struct RingOutlook {
-  bool is_over = false;         ///< it admits no consumer
-  bool goes_back = false;       ///< it would go back to the cursor
-  std::uint64_t oldest = 0;     ///< position that it holds
+  bool is_over = false;      ///< it admits no consumer
+  bool goes_back = false;    ///< it would go back to the cursor
+  std::uint64_t oldest = 0;  ///< position that it holds
   std::uint64_t published = 0;
   /// Where `rewind` begins, if that is known, and the start of the epoch that the stream is in.
   std::optional<std::uint64_t> rewind = {};
