@@ -5,7 +5,8 @@
 
 Four trainers read one stream. One is killed, and starts again 3,000 samples behind: a head gives it its samples. All
 rates are differences of positions, as `batchcast ls` says them. Usage: heads.py SOURCE [--recipe R] [--workers N]
-[--behind N] [--memory M] [--seconds S] [--catch-up X] [--batchcast P]. SOURCE is of `batchcast serve`, such as a folder of photographs.
+[--behind N] [--memory M] [--seconds S] [--catch-up X] [--batchcast P]. SOURCE is as `batchcast serve` takes it, such
+as a folder of photographs.
 """
 
 from __future__ import annotations

@@ -65,9 +65,9 @@ struct ProducerOptions {
 
   // ---- Other places, for trainers that the ring has no sample for any more.
 
-  /// Of a pure stream whose epochs have one length and whose samples have one shape: at how many
-  /// places it is served at most. The others are *heads*, each with a ring of its own for trainers
-  /// whose cursors the leading ring no longer has. Default: 1, that ring only.
+  /// At how many places a pure stream is served at most, if its epochs have one length and its
+  /// samples one shape. The others are *heads*: rings for trainers whose cursors the leading ring
+  /// no longer has. Default: 1, that ring only.
   std::uint32_t heads = 1;
   /// Upper limit for the samples of a head, in bytes, while it is open. 0, the default: a quarter
   /// of `memory`. A head has room for two batches of its first trainer at least.

@@ -9,6 +9,8 @@
 #include <batchcast/ring/cursor.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -80,31 +82,59 @@ bool Heads::had(const Incarnation& incarnation) const {
   return incarnations_.contains(incarnation);
 }
 
+/// Trainers may have larger batches later, or say nothing of them: it is not less than some
+/// samples.
 std::uint64_t Heads::memory_for_batches_of(std::uint64_t batch_size) const {
   constexpr std::uint64_t batches = 2;
-  const std::uint64_t least =
-      memory_for(leading_.fields(), batches * batch_size, leading_.plan().granularity);
+  constexpr std::uint64_t samples_least = 64;
+  const std::uint64_t samples =
+      std::max(batches * batch_size, std::min(samples_least, leading_.capacity()));
+  const std::uint64_t least = memory_for(leading_.fields(), samples, leading_.plan().granularity);
   return std::max(options_.head_memory != 0 ? options_.head_memory : options_.memory / 4, least);
 }
 
-std::shared_ptr<HostRing> Heads::open(const Wanted& wanted) {
+void Heads::begin_making(std::uint64_t batch_size) {
   std::uint64_t opening = 0;
   std::string name;
   {
     const std::lock_guard lock(mutex_);
-    if (loans_are_over_) return nullptr;
     opening = ++opened_;
     name = free_name();
   }
-  const auto made = std::make_shared<Head>(
-      options_of_head(options_, memory_for_batches_of(wanted.batch_size)), name,
-      first_consumer_id_ + (opening << consumer_id_bits), log_, on_evicted_);
-  std::shared_ptr<HostRing> head(made, &made->ring);
+  const std::uint64_t first_id = first_consumer_id_ + (opening << consumer_id_bits);
+  maker_.make([this, name, first_id, memory = memory_for_batches_of(batch_size)] {
+    const auto made = std::make_shared<Head>(options_of_head(options_, memory), name, first_id,
+                                             log_, on_evicted_);
+    return std::shared_ptr<HostRing>(made, &made->ring);
+  });
+}
+
+std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open(const Wanted& wanted) {
+  const NotOpen is_over{false, "no more samples of it are made"};
+  {
+    const std::lock_guard lock(mutex_);
+    if (loans_are_over_) return is_over;
+  }
+  std::optional<HeadMaker::Made> made = maker_.take();
+  if (made && !made->ring) return NotOpen{false, std::move(made->why_not)};
+  if (made && made->ring->capacity() < 2 * wanted.batch_size) {
+    maker_.free(std::move(made->ring));
+    made.reset();
+  }
+  if (!made) {
+    if (!maker_.is_making()) begin_making(wanted.batch_size);
+    return NotOpen{true, "its memory is being made"};
+  }
+  const std::shared_ptr<HostRing> head = std::move(made->ring);
   head->writer().await_members();
   head->writer().go_on_at(wanted.position, wanted.before);
   {
+    const std::lock_guard lock(sharing_);
+    shares_.forget(head.get());  // another one had the address
+  }
+  {
     const std::lock_guard lock(mutex_);
-    if (loans_are_over_) return nullptr;
+    if (loans_are_over_) return is_over;
     head->writer().set_stall_policy(stall_timeout_ms_, on_stall_);
     head->writer().set_demand(ahead_, false);
     incarnations_.insert(head->writer().incarnation());
@@ -139,11 +169,15 @@ void Heads::close(const HostRing& head) {
     of_closed_.delivered += status.delivered;
   }
   closed->writer().stop("no trainer is at that place any more");
-  const std::lock_guard lock(sharing_);
-  shares_.forget(closed.get());
+  {
+    const std::lock_guard lock(sharing_);
+    shares_.forget(closed.get());
+  }
+  maker_.free(std::move(closed));
 }
 
 void Heads::look(std::uint64_t now_ns) {
+  maker_.look(now_ns);
   const List heads = list();
   if (heads.empty()) return;
   // Their claimers look everywhere, and wait nowhere for long.
@@ -159,9 +193,10 @@ Claim Heads::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan)
   if (!are_allowed()) return leading_.lend(samples_max, timeout_ms, loan);
   const Deadline deadline(timeout_ms);
   for (;;) {
+    const std::uint64_t interruptions = leading_.writer().interruptions();
     const List heads = list();
     const int left_ms = deadline.left_ms();
-    const Claim claim = heads.empty() ? leading_.lend(samples_max, left_ms, loan)
+    const Claim claim = heads.empty() ? leading_.lend(samples_max, left_ms, loan, interruptions)
                                       : lend_of(heads, samples_max, left_ms, loan);
     if (claim == Claim::granted) return claim;
     if (claim == Claim::ended && end_if_over(heads)) return claim;
@@ -186,22 +221,33 @@ Claim Heads::lend_of(const List& heads, std::uint64_t samples_max, int timeout_m
     return std::max<std::uint64_t>(
         1, std::min(samples_max, samples_max * ring.capacity() / leading_.capacity()));
   };
+  std::vector<std::size_t> refused;
   const auto granted = [&](std::size_t at) {
     if (at != 0) loan.head = heads[at - 1];
     loan.lent_ns = now_ns();
     const std::lock_guard lock(sharing_);
-    shares_.note(places, order, at, loan.size);
+    shares_.note(places, refused, at, loan.size);
     return Claim::granted;
   };
   std::optional<std::size_t> waits_at;
+  bool all_ended = true;
   for (const std::size_t at : order) {
-    const Claim claim = rings[at]->try_lend(samples_of(*rings[at]), loan);
+    const std::optional<Claim> claim = rings[at]->try_lend(samples_of(*rings[at]), loan);
     if (claim == Claim::granted) return granted(at);
-    if (claim == Claim::timed_out && !waits_at) waits_at = at;
+    all_ended = all_ended && claim == Claim::ended;
+    if (claim != Claim::timed_out) continue;
+    refused.push_back(at);
+    if (!waits_at) waits_at = at;
   }
-  if (!waits_at) return Claim::ended;
+  if (all_ended) return Claim::ended;
   const int wait_ms = timeout_ms < 0 ? look_ms : std::min(timeout_ms, look_ms);
+  // One waits for room; the others would wait for it, and see no other ring.
+  if (!waits_at || one_waits_.exchange(true)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    return Claim::timed_out;
+  }
   const Claim claim = rings[*waits_at]->lend(samples_of(*rings[*waits_at]), wait_ms, loan);
+  one_waits_.store(false);
   return claim == Claim::granted ? granted(*waits_at) : Claim::timed_out;
 }
 

@@ -6,6 +6,7 @@
 #include <batchcast/loan.hpp>
 #include <batchcast/producer_options.hpp>
 #include <batchcast/ring/receipt.hpp>
+#include "producer/head_maker.hpp"
 #include "producer/work_shares.hpp"
 #include "served/host_ring.hpp"
 #include "served/served_ring.hpp"
@@ -19,12 +20,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
-/// The heads of a pure stream: rings in host memory at other places than the leading ring, for
-/// trainers whose samples that one no longer has. The same workers fill all of them. Each ring
+/// The heads of a pure stream: rings in host memory at other places than the leading ring. They are
+/// for trainers whose samples that ring no longer has. The same workers fill all of them. Each ring
 /// follows the protocol by itself. `open`, `close` and `look` belong to the door's thread; any
 /// thread may call the rest.
 class Heads {
@@ -49,8 +51,14 @@ class Heads {
     std::uint64_t batch_size = 1;        ///< of its first trainer
     std::optional<Receipt> before = {};  ///< of that epoch, up to the position
   };
-  /// Null where no samples are made any more. Throws OutOfMemory, SystemError.
-  [[nodiscard]] std::shared_ptr<HostRing> open(const Wanted& wanted);
+  struct NotOpen {
+    bool comes = false;  ///< its memory is being made: ask again
+    std::string why = {};
+  };
+  /// Throws SystemError.
+  [[nodiscard]] std::variant<std::shared_ptr<HostRing>, NotOpen> open(const Wanted& wanted);
+  /// Whether the memory of one is being made.
+  [[nodiscard]] bool is_making() const { return maker_.is_making(); }
   /// No consumer is attached there. Its memory is given back with the last loan.
   void close(const HostRing& head);
   /// Call it at each tick.
@@ -69,7 +77,7 @@ class Heads {
   /// When the producer is taken down.
   void drop_all() noexcept;
 
-  /// What `open` uses from now on, as the other rings were told.
+  /// For the heads that are open, and those to come.
   void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall);
   void set_demand(std::uint64_t ahead);
 
@@ -93,6 +101,7 @@ class Heads {
   [[nodiscard]] std::string free_name() const;
   [[nodiscard]] bool end_if_over(const List& heads);
   [[nodiscard]] std::uint64_t memory_for_batches_of(std::uint64_t batch_size) const;
+  void begin_making(std::uint64_t batch_size);
 
   const ProducerOptions& options_;
   HostRing& leading_;
@@ -113,6 +122,8 @@ class Heads {
 
   mutable std::mutex sharing_;  ///< of the next one
   WorkShares shares_;
+  std::atomic<bool> one_waits_ = false;  ///< a claimer, for room in one of several rings
+  HeadMaker maker_;                      ///< last: its thread uses the others
 };
 
 }  // namespace batchcast::inline v0_1::detail

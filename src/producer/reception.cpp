@@ -5,6 +5,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include "core/numbered_name.hpp"
+#include "producer/head_reception.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -53,7 +54,8 @@ Reception::Reception(Parts parts)
       checks_(parts_.options.stream, parts_.rings),
       pidfd_(own_pidfd()),
       life_(parts_.rings, parts_.life),
-      counter_(parts_.options.samples_per_epoch, parts_.options.lengths) {
+      counter_(parts_.options.samples_per_epoch, parts_.options.lengths),
+      head_places_(parts_.options, parts_.rings, parts_.log) {
   expect_members();
 }
 
@@ -96,12 +98,12 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
     return std::move(*refusal);
   }
   if (hello.world != 0) return Waiting{forming_.add(hello, pid)};
-  if (auto reply = move_to_leading_ring(hello, pid)) return std::move(*reply);
+  if (auto reply = HeadReception::move_to_leading_ring(*this, hello, pid)) return std::move(*reply);
   if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
   }
-  auto seated = seat_where_it_fits(hello, pid);
+  auto seated = HeadReception::seat(*this, hello, pid);
   if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
   note_member(std::get<Seated>(seated), hello, pid);
   return std::move(std::get<Seated>(seated).admission);
@@ -148,7 +150,7 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
   }
   const std::lock_guard lock(mutex_);
   seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name, request.observes,
-                                            request.between_epochs}});
+                                            request.between_epochs, request.pid}});
   return std::move(admitted);
 }
 
@@ -203,7 +205,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
     const std::lock_guard lock(mutex_);
     seats_.erase(key);
   }
-  asked_to_move_.erase(key);
+  head_places_.forget(key);
   seat->ring.look_for_demand();
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(
@@ -212,7 +214,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
            how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
   const StreamState state = parts_.rings.host().writer().status().state;
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
-  close_empty_heads();
+  head_places_.close_empty(HeadReception::seats(*this));
 }
 
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {
@@ -223,8 +225,8 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   }
   const auto reply = seat->ring.resume(seat->index, key, rejoin.join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return answer_gone(
-        *seat, key, rejoin,
+    return HeadReception::answer_gone(
+        *this, *seat, key, rejoin,
         {refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)});
   }
   life_.hasten();
@@ -258,7 +260,7 @@ void Reception::door_lost() {
 void Reception::tick() {
   look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
-  look_after_heads();
+  head_places_.look(HeadReception::seats(*this));
   parts_.rate.note(parts_.rings.samples_published());
   if (!awaits_members_.load()) life_.look(now_ns());
 }

@@ -10,6 +10,7 @@
 #include "door/door_server.hpp"
 #include "producer/batch_counter.hpp"
 #include "producer/forming_groups.hpp"
+#include "producer/head_places.hpp"
 #include "producer/hello_checks.hpp"
 #include "producer/life_notes.hpp"
 #include "producer/returning_members.hpp"
@@ -75,6 +76,8 @@ class Reception final : public DoorEvents {
   }
 
  private:
+  friend struct HeadReception;
+
   /// Where a consumer stands.
   struct Seat {
     ServedRing& ring;
@@ -82,6 +85,7 @@ class Reception final : public DoorEvents {
     std::string name;  ///< the consumer's
     bool observes = false;
     BetweenEpochs between_epochs = BetweenEpochs::hold;
+    std::uint32_t pid = 0;
   };
 
   /// A consumer that was admitted, and its welcome.
@@ -101,25 +105,6 @@ class Reception final : public DoorEvents {
   void note_refused_rank(const Hello& hello, std::uint32_t pid, const std::string& why);
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
   [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request);
-  struct Chosen {
-    ServedRing* ring = nullptr;
-    std::optional<std::uint64_t> cursor;  ///< where it begins there; else as its hello says
-  };
-  [[nodiscard]] std::variant<Chosen, Refusal> choose_ring(const Hello& hello);
-  [[nodiscard]] std::variant<Chosen, Refusal> choose_head(const Hello& hello, std::uint64_t cursor);
-  [[nodiscard]] std::variant<Chosen, Refusal> open_head(const Hello& hello, std::uint64_t cursor);
-  [[nodiscard]] std::optional<Refusal> refusal_if_full() const;
-  [[nodiscard]] std::variant<Seated, Refusal> seat_where_it_fits(const Hello& hello,
-                                                                 std::uint32_t pid);
-  [[nodiscard]] bool has_seats(const ServedRing& ring) const;
-  void close_empty_heads();
-  void look_after_heads();
-  void fetch_leading_ring();
-  [[nodiscard]] std::variant<Rejoined, Refusal> answer_gone(const Seat& seat, ConsumerKey key,
-                                                            const Rejoin& rejoin, Refusal refusal);
-  void bring_to_leading_ring();
-  [[nodiscard]] std::optional<AdmissionReply> move_to_leading_ring(const Hello& hello,
-                                                                   std::uint32_t pid);
   [[nodiscard]] std::variant<Admitted, Refusal> let_in(ServedRing& ring,
                                                        const AdmitRequest& request,
                                                        std::shared_ptr<Desk> desk);
@@ -166,7 +151,7 @@ class Reception final : public DoorEvents {
   std::set<std::pair<std::string, std::string>> refusals_said_;  ///< a group, and why
   SeatedGroups groups_;
   BatchCounter counter_;
-  std::map<ConsumerKey, std::uint64_t> asked_to_move_;  ///< of heads: when last
+  HeadPlaces head_places_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

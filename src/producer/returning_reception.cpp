@@ -7,6 +7,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
+#include "producer/head_reception.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -50,6 +51,8 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
     writer.forgo_wait();
   }
   for (const ReturningMembers::Place& place : decision.places) {
+    // A head is opened for it when it comes.
+    if (place.missing && place.in_head) continue;
     if (place.waiting) {
       news.push_back({place.waiting->key, admitted_again(*place.waiting)});
     } else {
@@ -65,7 +68,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
 
 decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting) {
   try {
-    auto seated = seat_where_it_fits(waiting.hello, waiting.pid);
+    auto seated = HeadReception::seat(*this, waiting.hello, waiting.pid);
     if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
     note_member(std::get<Seated>(seated), waiting.hello, waiting.pid);
     return std::move(std::get<Seated>(seated).admission);
@@ -87,7 +90,7 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position) {
   hello.join = Join::at;
   hello.cursor = position;
   hello.between_epochs = member.between_epochs;
-  auto reply = seat_where_it_fits(hello, member.pid);
+  auto reply = HeadReception::seat(*this, hello, member.pid);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) throw std::runtime_error(refusal->text);
   Seated& seated = std::get<Seated>(reply);
   set_missing(seated.admitted.name, true);

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/served_rings.hpp"
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <algorithm>
@@ -21,8 +22,16 @@ void allow_open_files(const ProducerOptions& options) {
   // that waits for its group it holds the first two.
   constexpr std::uint64_t descriptors_each = 5;
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
-  const std::uint64_t rings = 1 + options.places.size() + (options.heads > 1 ? 1 : 0);
-  raise_open_files_limit(rings * (options.max_consumers * descriptors_each + descriptors_besides));
+  const std::uint64_t rings = 1 + options.places.size();
+  const std::uint64_t needed =
+      rings * (options.max_consumers * descriptors_each + descriptors_besides);
+  raise_open_files_limit(needed);
+  if (options.heads == 1) return;
+  try {
+    raise_open_files_limit(needed + (options.heads - 1) * descriptors_besides);
+  } catch (const SystemError&) {
+    // Without heads it suffices.
+  }
 }
 
 bool drain_other(ServedRing& ring, const Deadline& deadline, const std::atomic<bool>& stopped) {
@@ -167,8 +176,9 @@ bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopp
   const auto is_drained = [&](const auto& ring) { return drain_other(*ring, deadline, stopped); };
   const std::vector<std::shared_ptr<HostRing>> heads = heads_->list();  // none is opened any more
   // The host ring is first: it has drained once the mirrors have copied all that is asked for.
-  return drain_host(deadline) && std::all_of(mirrored_.begin(), mirrored_.end(), is_drained) &&
-         std::all_of(heads.begin(), heads.end(), is_drained);
+  // The heads before: while they are read, trainers still come to places that they hold.
+  return std::all_of(heads.begin(), heads.end(), is_drained) && drain_host(deadline) &&
+         std::all_of(mirrored_.begin(), mirrored_.end(), is_drained);
 }
 
 bool ServedRings::drain_host(const Deadline& deadline) {

@@ -39,10 +39,10 @@ class RingList {
   std::vector<std::shared_ptr<HostRing>> heads_;
 };
 
-/// All rings of a producer: the host ring, which its loans fill and which is the leading one, the
-/// device rings that mirrors fill from it, and heads. All but the heads are the same from the
-/// beginning until `end_mirrors`. Any thread may call const members, `evict`, `set_stall_policy`,
-/// `set_demand`, `stop`, `fail` and `drain`; the rest belongs to the door's thread.
+/// All rings of a producer. The host ring, which loans fill, is the leading one. Mirrors fill the
+/// device rings from it. These are the same from the beginning until `end_mirrors`; heads come and
+/// go. Any thread may call const members, `evict`, `set_stall_policy`, `set_demand`, `stop`, `fail`
+/// and `drain`; the rest belongs to the door's thread.
 class ServedRings {
  public:
   /// Throws what making a HostRing or a device ring throws.

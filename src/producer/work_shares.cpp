@@ -57,13 +57,12 @@ std::vector<std::size_t> WorkShares::order(std::span<const Ring> rings) {
   return order;
 }
 
-void WorkShares::note(std::span<const Ring> rings, std::span<const std::size_t> order,
+void WorkShares::note(std::span<const Ring> rings, std::span<const std::size_t> refused,
                       std::size_t served, std::uint64_t samples) {
   Bill& bill = bills_[rings[served].id];
-  for (const std::size_t before : order) {
-    if (before == served) break;
-    Bill& refused = bills_[rings[before].id];
-    refused.due = std::max(refused.due, bill.due);
+  for (const std::size_t at : refused) {
+    Bill& other = bills_[rings[at].id];
+    if (at != served) other.due = std::max(other.due, bill.due);
   }
   bill.due += static_cast<double>(samples) / weight(rings, served);
 }

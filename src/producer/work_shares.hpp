@@ -15,8 +15,8 @@ namespace batchcast::inline v0_1::detail {
 /// goes to those that do. It also measures who got how much.
 ///
 /// Each ring has a bill: the samples that it got, divided by its share. Who has the lowest bill is
-/// asked first. A ring that wants nothing when it is asked has its bill raised to that of the one
-/// that was served instead, so it saves nothing up. Not thread-safe.
+/// asked first. Where a ring wants nothing, its bill rises to that of the ring that is served
+/// instead. So it saves nothing up. Not thread-safe.
 class WorkShares {
  public:
   /// Below 1, and above 0.
@@ -29,8 +29,8 @@ class WorkShares {
   };
   /// Indices of `rings` in the order in which they are to be asked.
   [[nodiscard]] std::vector<std::size_t> order(std::span<const Ring> rings);
-  /// After `order`: the rings before `served` wanted nothing, and that one got this many samples.
-  void note(std::span<const Ring> rings, std::span<const std::size_t> order, std::size_t served,
+  /// Those of `refused` wanted nothing, and `served` got this many samples.
+  void note(std::span<const Ring> rings, std::span<const std::size_t> refused, std::size_t served,
             std::uint64_t samples);
   /// That long a worker made samples for that ring.
   void worked(const void* id, std::uint64_t ns) { bills_[id].worked_ns += ns; }

@@ -240,16 +240,17 @@ std::variant<std::uint64_t, NotAdmitted> HostRing::resume(std::uint32_t index,
   return writer_->resume(index, consumer_id, join, cursor);
 }
 
-Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan) {
+Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan,
+                     std::optional<std::uint64_t> interruptions) {
   Ticket ticket;
-  const Claim claim = writer_->claim(samples_max, timeout_ms, ticket);
+  const Claim claim = writer_->claim(samples_max, timeout_ms, ticket, interruptions);
   if (claim == Claim::granted) show(ticket, loan);
   return claim;
 }
 
-Claim HostRing::try_lend(std::uint64_t samples_max, LoanContents& loan) {
+std::optional<Claim> HostRing::try_lend(std::uint64_t samples_max, LoanContents& loan) {
   Ticket ticket;
-  const Claim claim = writer_->try_claim(samples_max, ticket);
+  const std::optional<Claim> claim = writer_->try_claim(samples_max, ticket);
   if (claim == Claim::granted) show(ticket, loan);
   return claim;
 }

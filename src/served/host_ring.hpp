@@ -69,9 +69,10 @@ class HostRing final : public ServedRing {
   }
 
   // Loans, for any thread. They must not outlive the ring.
-  [[nodiscard]] Claim lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan);
-  /// The same, but waits for nothing.
-  [[nodiscard]] Claim try_lend(std::uint64_t samples_max, LoanContents& loan);
+  [[nodiscard]] Claim lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan,
+                           std::optional<std::uint64_t> interruptions = std::nullopt);
+  /// The same, as RingWriter's `try_claim`.
+  [[nodiscard]] std::optional<Claim> try_lend(std::uint64_t samples_max, LoanContents& loan);
   void publish(const LoanContents& loan);
   void give_back(const LoanContents& loan) noexcept;
   [[nodiscard]] std::byte* data(std::size_t field, std::uint64_t position) const noexcept {

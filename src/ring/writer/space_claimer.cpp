@@ -10,10 +10,11 @@
 
 namespace batchcast::inline v0_1 {
 
-Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
+Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                          std::optional<std::uint64_t> interruptions) {
   BATCHCAST_ASSERT(samples_max > 0);
   std::uint64_t started_ns = 0;  // once it waits
-  const std::uint64_t interruptions = interruptions_.load();
+  if (!interruptions) interruptions = interruptions_.load();
   std::lock_guard turn(turn_);
   Lock lock(state_.mutex);
   for (;;) {
@@ -24,7 +25,7 @@ Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& tic
       }
       return *claim;
     }
-    if (interruptions_.load() != interruptions) return Claim::timed_out;
+    if (interruptions_.load() != *interruptions) return Claim::timed_out;
     if (started_ns == 0) started_ns = now_ns();
     int wait_ms = limits::sleep_ms_max;
     if (timeout_ms >= 0) {
@@ -36,9 +37,9 @@ Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& tic
   }
 }
 
-Claim SpaceClaimer::try_claim(std::uint64_t samples_max, Ticket& ticket) {
+std::optional<Claim> SpaceClaimer::try_claim(std::uint64_t samples_max, Ticket& ticket) {
   const std::unique_lock turn(turn_, std::try_to_lock);
-  if (!turn.owns_lock()) return Claim::timed_out;
+  if (!turn.owns_lock()) return std::nullopt;
   Lock lock(state_.mutex);
   return claim_now(lock, samples_max, ticket).value_or(Claim::timed_out);
 }

@@ -36,8 +36,10 @@ class SpaceClaimer {
         spinner_(state.options.spin_ns) {}
 
   // These do what RingWriter's do. They take the admission lock themselves.
-  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
-  [[nodiscard]] Claim try_claim(std::uint64_t samples_max, Ticket& ticket);
+  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                            std::optional<std::uint64_t> interruptions);
+  [[nodiscard]] std::optional<Claim> try_claim(std::uint64_t samples_max, Ticket& ticket);
+  [[nodiscard]] std::uint64_t interruptions() const noexcept { return interruptions_.load(); }
   void interrupt() noexcept;
 
   using Lock = std::unique_lock<std::mutex>;

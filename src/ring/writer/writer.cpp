@@ -22,11 +22,12 @@ RingWriter::RingWriter(Board board, Options options)
       claimer_(state_, admission_, publisher_),
       row_claimer_(state_, admission_, publisher_, claimer_) {}
 
-Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
-  return claimer_.claim(samples_max, timeout_ms, ticket);
+Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                        std::optional<std::uint64_t> interruptions) {
+  return claimer_.claim(samples_max, timeout_ms, ticket, interruptions);
 }
 
-Claim RingWriter::try_claim(std::uint64_t samples_max, Ticket& ticket) {
+std::optional<Claim> RingWriter::try_claim(std::uint64_t samples_max, Ticket& ticket) {
   return claimer_.try_claim(samples_max, ticket);
 }
 

@@ -41,12 +41,17 @@ class RingWriter {
   /// Waits until at least one position is free and grants up to `samples_max`, never past an
   /// epoch's end. A negative time-out waits for ever. `ended`: the stream is over, or wholly handed
   /// out.
-  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
+  /// `interruptions`: what `interruptions()` said before; one since then ends the wait, as a
+  /// time-out does.
+  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                            std::optional<std::uint64_t> interruptions = std::nullopt);
 
-  /// The same, but waits for nothing, another claimer included.
-  [[nodiscard]] Claim try_claim(std::uint64_t samples_max, Ticket& ticket);
+  /// The same, but does not wait. Nothing where another claimer waits, or is about to have a
+  /// ticket.
+  [[nodiscard]] std::optional<Claim> try_claim(std::uint64_t samples_max, Ticket& ticket);
   /// Ends the waits of `claim` that are under way, as a time-out does.
   void interrupt_claims() noexcept { claimer_.interrupt(); }
+  [[nodiscard]] std::uint64_t interruptions() const noexcept { return claimer_.interruptions(); }
 
   /// For streams with axes. Gives the ticket's samples from `index` on rows, in order: sample index
   /// + i has lengths[i] on that axis. Waits until earlier tickets have theirs or are published,
