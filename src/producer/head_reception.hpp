@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <variant>
 
 namespace batchcast::inline v0_1::detail {
@@ -16,6 +17,14 @@ struct HeadReception {
   [[nodiscard]] static std::variant<Reception::Seated, Refusal> seat(Reception& at,
                                                                      const Hello& hello,
                                                                      std::uint32_t pid);
+  /// The same, with its welcome or the refusal.
+  template <class Reply>
+  [[nodiscard]] static Reply welcome(Reception& at, const Hello& hello, std::uint32_t pid) {
+    auto seated = seat(at, hello, pid);
+    if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
+    at.note_member(std::get<Reception::Seated>(seated), hello, pid);
+    return std::move(std::get<Reception::Seated>(seated).admission);
+  }
   /// What a consumer gets that is refused at another place. Its ring may have lost the cursor. Then
   /// it gets a head if it attaches again, and so does a trainer that follows an observer.
   [[nodiscard]] static std::variant<Rejoined, Refusal> answer_gone(const Reception& at,

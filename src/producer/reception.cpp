@@ -27,6 +27,20 @@ struct DeskMemory {
   [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
 };
 
+/// `rate`: samples that are published in a second.
+std::string note_of_wait(const Admitted& admitted, double rate) {
+  std::string note = text("joins at position {}, {} samples from now", admitted.position,
+                          admitted.samples_to_come);
+  const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
+  constexpr double worth_saying_s = 1e9;
+  if (rate > 0 && seconds < worth_saying_s) {
+    note +=
+        text(": about {} s at the present rate, or at once if no other consumer wants those before",
+             static_cast<std::uint64_t>(seconds + 1));
+  }
+  return note;
+}
+
 }  // namespace
 
 RefusalKind refusal_kind_of(NotAdmitted::Reason reason) noexcept {
@@ -103,10 +117,7 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
   }
-  auto seated = HeadReception::seat(*this, hello, pid);
-  if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
-  note_member(std::get<Seated>(seated), hello, pid);
-  return std::move(std::get<Seated>(seated).admission);
+  return HeadReception::welcome<AdmissionReply>(*this, hello, pid);
 }
 
 std::variant<Reception::Seated, Refusal> Reception::seat(ServedRing& ring,
@@ -168,22 +179,9 @@ Admission Reception::welcomed(const Admitted& admitted, ServedRing& ring) const 
   constexpr int desk = -1;  // put in by the caller, which owns it
   admission.descriptors = {ring.board_segment().fd(), desk, pidfd_.get()};
   ring.offer(welcome, admission.descriptors);
-  if (admitted.samples_to_come > 0) welcome.notes.push_back(note_of_wait(admitted));
+  if (admitted.samples_to_come > 0)
+    welcome.notes.push_back(note_of_wait(admitted, parts_.rate.per_second()));
   return admission;
-}
-
-std::string Reception::note_of_wait(const Admitted& admitted) const {
-  std::string note = text("joins at position {}, {} samples from now", admitted.position,
-                          admitted.samples_to_come);
-  const double rate = parts_.rate.per_second();
-  const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
-  constexpr double worth_saying_s = 1e9;
-  if (rate > 0 && seconds < worth_saying_s) {
-    note +=
-        text(": about {} s at the present rate, or at once if no other consumer wants those before",
-             static_cast<std::uint64_t>(seconds + 1));
-  }
-  return note;
 }
 
 std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
@@ -233,10 +231,6 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   Rejoined rejoined;
   rejoined.position = std::get<std::uint64_t>(reply);
   return rejoined;
-}
-
-void Reception::count_batches(ConsumerKey key, const CountBatches& request) {
-  counter_.ask(key, request, now_ns());
 }
 
 void Reception::paused(ConsumerKey key) {

@@ -56,7 +56,9 @@ class Reception final : public DoorEvents {
   [[nodiscard]] std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
                                                        const Rejoin& rejoin) override;
   void paused(ConsumerKey key) override;
-  void count_batches(ConsumerKey key, const CountBatches& request) override;
+  void count_batches(ConsumerKey key, const CountBatches& request) override {
+    counter_.ask(key, request, now_ns());
+  }
   void epoch_ended(ConsumerKey key, const EpochEnd& end) override;
   [[nodiscard]] std::vector<RankNews> take_news() override;
   void tick() override;
@@ -125,7 +127,6 @@ class Reception final : public DoorEvents {
                                                   const GroupStart& start,
                                                   std::vector<Seated>& seats);
   [[nodiscard]] Admission welcomed(const Admitted& admitted, ServedRing& ring) const;
-  [[nodiscard]] std::string note_of_wait(const Admitted& admitted) const;
   [[nodiscard]] std::optional<Seat> seat_of(ConsumerKey key) const;
   /// How messages of this stream begin.
   [[nodiscard]] std::string stream_text() const;

@@ -68,10 +68,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
 
 decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting) {
   try {
-    auto seated = HeadReception::seat(*this, waiting.hello, waiting.pid);
-    if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
-    note_member(std::get<Seated>(seated), waiting.hello, waiting.pid);
-    return std::move(std::get<Seated>(seated).admission);
+    return HeadReception::welcome<decltype(RankNews::said)>(*this, waiting.hello, waiting.pid);
   } catch (const std::exception& error) {
     return Refusal{RefusalKind::full, text("{}this consumer cannot be admitted again: {}",
                                            stream_text(), error.what())};
