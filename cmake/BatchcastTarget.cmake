@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 
+# An AddressSanitizer that takes no locks around fork(): tests/fork_with_asan.cpp does it.
+set(batchcast_forks_with_asan OFF)
+if(BATCHCAST_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"
+   AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
+  set(batchcast_forks_with_asan ON)
+endif()
+
 # What every target of this project is compiled with. Nothing of it is exported.
 function(batchcast_target target)
   target_compile_features(${target} PRIVATE cxx_std_20)
@@ -27,5 +34,9 @@ function(batchcast_target target)
       target_compile_options(${target} PRIVATE -fno-sanitize=null,object-size,vptr)
     endif()
     target_link_options(${target} PRIVATE -fsanitize=${BATCHCAST_SANITIZE})
+    if(batchcast_forks_with_asan)
+      # Programs have the sanitizer's runtime inside; what they load takes it from them.
+      target_link_options(${target} PRIVATE -static-libasan)
+    endif()
   endif()
 endfunction()
