@@ -72,7 +72,7 @@ std::string url_of_port(const char* host, in_port_t port) {
 ListenAddress parse_listen_address(std::string_view given) {
   const auto refuse = [&](const char* why) -> InvalidArgument {
     return InvalidArgument(
-        text("batchcast: --listen {}: {}. Write ADDRESS:PORT, such as 127.0.0.1:9464, or [::1]:0 "
+        text("batchcast: --listen {}: {}. Write ADDRESS:PORT, such as 127.0.0.1:9764, or [::1]:0 "
              "for a port that is free.",
              printable(given), why));
   };

@@ -12,7 +12,7 @@
 // Where a server listens.
 namespace batchcast::inline v0_1::metrics {
 
-/// `127.0.0.1:9464`, `[::1]:0` or `localhost:9464`. Port 0: one that is free.
+/// `127.0.0.1:9764`, `[::1]:0` or `localhost:9764`. Port 0: one that is free.
 struct ListenAddress {
   std::string host = {};
   std::uint16_t port = 0;
