@@ -191,7 +191,7 @@ TEST_CASE("trainers with windows and budgets ride through kills", "[ride][short]
     static_cast<void>(producer.wait());
   }
   Process producer = serve_again(jobs);
-  std::vector<Process> riders = trainers(kinds, 1'500);
+  std::vector<Process> riders = trainers(kinds, 4'000);
   const std::uint64_t kills = scaled(8, 3);
   for (std::uint64_t kill = 0; kill < kills; ++kill) {
     pause_us(1'000 + random() % 500'000);
