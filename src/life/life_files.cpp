@@ -58,7 +58,7 @@ std::optional<Life> read_life(const std::string& directory) {
 void write_life(const std::string& directory, const Life& life) {
   const std::string path = path_in(directory, new_file_name);
   const std::string place = path_in(directory, file_name);
-  // What else lies there, a pipe that nobody reads or a directory, is in the way.
+  // A directory there, or a pipe without a reader, would stop the producer.
   struct stat there;
   if (::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode)) remove_any(path);
   const FileDescriptor file(::open(

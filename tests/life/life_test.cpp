@@ -168,7 +168,7 @@ TEST_CASE("a life file is replaced as a whole, and removed with its locks") {
   CHECK(read_life(folder.path()));
   remove_lives(folder.path());
   CHECK_FALSE(std::filesystem::exists(folder / "member.b"));
-  REQUIRE(::mkfifo((folder / "life.new").c_str(), 0600) == 0);  // nobody reads it
+  REQUIRE(::mkfifo((folder / "life.new").c_str(), 0600) == 0);  // a pipe without a reader
   write_life(folder.path(), sample_life());
   CHECK(read_life(folder.path()));
   CHECK_THROWS_AS(write_life(folder / "none", sample_life()), SystemError);

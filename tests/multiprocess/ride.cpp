@@ -204,7 +204,7 @@ void limit_address_space(std::optional<std::size_t> more) {
   ::setrlimit(RLIMIT_AS, &limit);
 }
 
-/// Takes all descriptors that this process may have, but for so many.
+/// Takes all descriptors that this process may have, but for that number.
 class FewDescriptors {
  public:
   explicit FewDescriptors(std::size_t left) {

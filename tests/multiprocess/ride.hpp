@@ -9,7 +9,7 @@
 // The roles `phoenix`, a producer of a stream that can be made again, and `rider`, a trainer of it.
 namespace batchcast::testing {
 
-/// Loops that a rider leaves early: of so many the last one, after that many batches.
+/// Loops that a rider leaves early: the last of each `every`, after that many batches.
 struct EarlyLeaves {
   std::uint64_t every = 0;  ///< 0: none
   std::uint64_t batches = 0;

@@ -139,7 +139,7 @@ class Word {
 using Word64 = Word<std::uint64_t>;
 using Word32 = Word<std::uint32_t>;
 
-/// The kernel's half of a futex: what it compares and whom it wakes is under one lock. It
+/// The kernel's half of a futex: the comparison and the waking of waiters are under one lock. It
 /// compares behind a full barrier, as Linux does.
 class Futex {
  public:

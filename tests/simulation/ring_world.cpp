@@ -272,7 +272,7 @@ void write_rows(std::uint64_t position) {
 }
 
 void write_sample(std::uint64_t position) {
-  // Where the stream went back, nobody reads what is written for a loan that was out then.
+  // Where the stream went back, no consumer reads what is written for a loan that was out then.
   if (position < board().progress().claimed.peek()) check_gate(position + 1, "written");
   auto& sample = world->samples[position % world->sizes.capacity];
   sample[0] = content_of(position);
