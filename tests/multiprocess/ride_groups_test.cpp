@@ -10,6 +10,7 @@
 
 #include <batchcast/core/clock.hpp>
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
