@@ -88,8 +88,22 @@ TEST_CASE("a checkpoint of another recipe is refused with the members that diffe
   CHECK_THAT(told(there, R"({"seed":2,"source":{"directory":"/here","samples":10}})"),
              Contains("`seed`") && !Contains("`source`"));
   const std::string large = R"({"recipe":{"fields":[")" + std::string(80, 'x') + R"("]}})";
-  CHECK_THAT(told(large, R"({"recipe":{}})"),
-             Contains("They differ in `recipe`; the checkpoint has its own as recipe_json."));
+  CHECK_THAT(
+      told(large, R"({"recipe":{}})"),
+      Contains("They differ in `recipe.fields`; the checkpoint has its own as recipe_json."));
+  // A long member is opened, so that what was changed has a name.
+  const auto limited = [](const std::string& tokens) {
+    return R"({"recipe":{"fields":[")" + std::string(80, 'x') + R"("],"max_tokens":)" + tokens +
+           R"(},"tokens":{"read":)" + tokens + "}}";
+  };
+  CHECK_THAT(told(limited("4096"), limited("2048")),
+             Contains(". They differ in `recipe.max_tokens` (4096 then, 2048 now).\nServe"));
+  std::string deep_then = "1", deep_now = "2";
+  for (int depth = 0; depth < 2000; ++depth) {
+    deep_then = R"({"a":)" + deep_then + "}";
+    deep_now = R"({"a":)" + deep_now + "}";
+  }
+  CHECK_THAT(told(deep_then, deep_now), Contains("They differ in `a.a.a.a.a`; the checkpoint"));
   // A checkpoint may come from another user: its text is made printable, and need not be JSON.
   CHECK_THAT(told("{\"a\x1b\":1}", R"({})"), Contains("`a\\x1b`") && !Contains("\x1b"));
   for (const char* text :

@@ -13,6 +13,9 @@
 #include <batchcast/core/schema.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -49,33 +52,58 @@ inline std::vector<std::string_view> keys_in(std::string_view json) {
   return keys;
 }
 
-/// A member that says what samples are made of; a folder is only where they lie.
-inline std::string value_in(std::string_view json, std::string_view key) {
-  const auto member = json_member(json, key);
-  if (!member) return "none";
-  return without_member(std::string(json.substr(member->value, member->end - member->value)),
-                        "directory");
-}
-
 /// In which members two recipes differ, with the values of those that are short.
+class Differences {
+ public:
+  /// Of the members of two objects, which stand at `path`.
+  void add_members(const std::string& path, std::string_view saved, std::string_view served,
+                   int depth) {
+    std::vector<std::string_view> keys = keys_in(saved);
+    for (const std::string_view key : keys_in(served)) {
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+    for (const std::string_view key : keys) {
+      const std::string whole = path.empty() ? std::string(key) : text("{}.{}", path, key);
+      if (!is_told(whole)) add(whole, value_in(saved, key), value_in(served, key), depth);
+    }
+  }
+  [[nodiscard]] std::string in_words() const {
+    if (list_.empty()) return {};
+    return text("{}{}", list_, shows_all_ ? "." : "; the checkpoint has its own as recipe_json.");
+  }
+
+ private:
+  static constexpr std::size_t shown_max = 48;
+  static constexpr int depth_max = 4;
+
+  static std::string_view value_in(std::string_view json, std::string_view key) {
+    const auto member = json_member(json, key);
+    return member ? json.substr(member->value, member->end - member->value) : "none";
+  }
+  /// What a recipe says for people, or what follows from its other members.
+  static bool is_told(std::string_view path) {
+    static constexpr std::array<std::string_view, 4> told = {"identity", "epochs", "tokens",
+                                                             "source.directory"};
+    return std::find(told.begin(), told.end(), path) != told.end();
+  }
+  void add(const std::string& path, std::string_view saved, std::string_view served, int depth) {
+    if (saved == served) return;
+    const bool are_objects = saved.starts_with('{') && served.starts_with('{');
+    if (are_objects && depth < depth_max) return add_members(path, saved, served, depth + 1);
+    const bool is_shown = saved.size() <= shown_max && served.size() <= shown_max;
+    list_ += text("{}{}`", list_.empty() ? " They differ in `" : ", `", printable(path));
+    if (is_shown) list_ += text(" ({} then, {} now)", printable(saved), printable(served));
+    shows_all_ = shows_all_ && is_shown;
+  }
+
+  std::string list_;
+  bool shows_all_ = true;
+};
+
 inline std::string what_differs(std::string_view saved, std::string_view served) {
-  constexpr std::size_t shown_max = 48;
-  std::vector<std::string_view> keys = keys_in(saved);
-  for (const std::string_view key : keys_in(served)) {
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
-  }
-  std::string list;
-  bool shows_all = true;
-  for (const std::string_view key : keys) {
-    const std::string then = value_in(saved, key), now = value_in(served, key);
-    if (then == now || key == "identity" || key == "epochs") continue;
-    list += text("{}{}`", list.empty() ? " They differ in `" : ", `", printable(key));
-    const bool is_shown = then.size() <= shown_max && now.size() <= shown_max;
-    if (is_shown) list += text(" ({} then, {} now)", printable(then), printable(now));
-    shows_all = shows_all && is_shown;
-  }
-  if (list.empty()) return list;
-  return text("{}{}", list, shows_all ? "." : "; the checkpoint has its own as recipe_json.");
+  Differences found;
+  found.add_members("", saved, served, 0);
+  return found.in_words();
 }
 
 inline std::string in_words(const Checkpoint& checkpoint) {
