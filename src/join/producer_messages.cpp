@@ -101,7 +101,8 @@ EpochEnd epoch_end_from(const EpochEndRecord& record) {
           .early = small_number(record.early, "early", 1) != 0,
           .known = small_number(record.known, "known", 1) != 0,
           .count = record.count,
-          .hash = record.hash};
+          .hash = record.hash,
+          .rows = {record.own_rows, record.all_rows}};
 }
 
 CountBatches count_batches_from(const CountBatchesRecord& record) {

@@ -144,16 +144,31 @@ void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
   }
 }
 
+/// Whether the rows of all ranks are those that each of them saw go by. True where a rank does not
+/// know: it changed its budget, or was in two rings.
+bool SeatedGroups::have_all_rows(const std::vector<EpochEnd>& ends) {
+  std::uint64_t sum = 0;
+  for (const EpochEnd& end : ends) {
+    if (end.rows.all == 0) return true;
+    sum += end.rows.own;
+  }
+  return std::all_of(ends.begin(), ends.end(),
+                     [sum](const EpochEnd& end) { return end.rows.all == sum; });
+}
+
 /// What all ranks together took of the last epoch in `epochs`.
 GroupReceipt SeatedGroups::receipt_of(const std::vector<SeatedRank>& ranks,
                                       std::uint64_t epochs) const {
   Receipt sum;
+  std::vector<EpochEnd> ends;
   for (const SeatedRank& rank : ranks) {
     const auto end = std::find_if(rank.ends.begin(), rank.ends.end(),
                                   [&](const EpochEnd& one) { return one.epoch + 1 == epochs; });
     if (end == rank.ends.end() || !end->known || end->early) return GroupReceipt::unknown;
     sum.add(Receipt{end->count, end->hash});
+    ends.push_back(*end);
   }
+  if (!have_all_rows(ends)) return GroupReceipt::mismatched;
   auto published = ranks.front().ring->writer().receipt_of(epochs - 1);
   if (!published && earlier_) published = earlier_(epochs - 1);
   if (!published) return GroupReceipt::unknown;

@@ -96,6 +96,7 @@ class SeatedGroups {
   void meet(Seated& group);
   [[nodiscard]] GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks,
                                         std::uint64_t epochs) const;
+  [[nodiscard]] static bool have_all_rows(const std::vector<EpochEnd>& ends);
   void evict(const SeatedRank& rank, const EpochEnd& end);
   [[nodiscard]] bool lose(Seated& group, const GroupNews::Lost& lost);
 

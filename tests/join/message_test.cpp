@@ -176,11 +176,21 @@ TEST_CASE("what is said at the door arrives as it was said") {
   CHECK(count.batches == 12);
   CHECK(count.known);
 
-  const EpochEnd epoch{
-      .epoch = 3, .place = {77, 12}, .early = true, .known = false, .count = 5, .hash = ~0ULL};
+  const EpochEnd epoch{.epoch = 3,
+                       .place = {77, 12},
+                       .early = true,
+                       .known = false,
+                       .count = 5,
+                       .hash = ~0ULL,
+                       .rows = {40, 90}};
   const auto ended = std::get<EpochEnd>(decode_from_consumer(encode(epoch)));
   CHECK((ended.epoch == 3 && ended.place == RowPlace{77, 12} && ended.early && !ended.known));
   CHECK((ended.count == 5 && ended.hash == ~0ULL));
+  CHECK(ended.rows == epoch.rows);
+  // As an earlier trainer says it.
+  const std::string of_earlier = resized(encode(epoch), EpochEndRecord::bytes_min);
+  const auto without_rows = std::get<EpochEnd>(decode_from_consumer(of_earlier));
+  CHECK((without_rows.count == 5 && without_rows.rows == RowReceipt{}));
   CHECK(std::get<Forming>(decode_from_producer(encode(Forming{"rank 1"}))).missing == "rank 1");
   const std::string farewell = encode(Farewell{"rank 1 died", true});
   CHECK(std::get<Farewell>(decode_from_producer(farewell)).group_broke);

@@ -360,6 +360,35 @@ TEST_CASE("a rank that has ended an epoch that has not begun is evicted, and its
   }
 }
 
+TEST_CASE("the rows of all ranks of a group have to be those that each of them saw go by") {
+  const auto verdict = [](const RowReceipt& first, const RowReceipt& second) {
+    Ranks ranks;
+    static_cast<void>(ranks.come("g", 0));
+    static_cast<void>(ranks.come("g", 1));
+    const std::vector<ConsumerKey> keys = ranks.welcomed();
+    REQUIRE(keys.size() == 2);
+    ranks.scene.produce();
+    detail::ServedRing& host = ranks.scene.core.rings().host();
+    const auto published = host.writer().receipt_of(0);
+    REQUIRE(published);
+    EpochEnd end{.known = true, .count = published->count, .hash = published->hash, .rows = first};
+    ranks.reception.epoch_ended(keys[0], end);
+    end.count = end.hash = 0;
+    end.rows = second;
+    ranks.reception.epoch_ended(keys[1], end);
+    const Mapping board(host.board_segment(), MapMode::read_only);
+    return static_cast<GroupReceipt>(
+        ordered::get(BoardView(board.data()).consumer(0).group_receipt));
+  };
+  CHECK(verdict({300, 700}, {400, 700}) == GroupReceipt::matched);
+  CHECK(verdict({300, 700}, {399, 700}) == GroupReceipt::mismatched);
+  CHECK(verdict({300, 700}, {401, 700}) == GroupReceipt::mismatched);
+  CHECK(verdict({300, 700}, {400, 699}) == GroupReceipt::mismatched);
+  // A stream without axes, or a rank that does not know.
+  CHECK(verdict({}, {}) == GroupReceipt::matched);
+  CHECK(verdict({300, 700}, {}) == GroupReceipt::matched);
+}
+
 TEST_CASE("wait_for counts trainers on every ring, and no observer") {
   Scene scene({.stream = "served", .wait_for = 2});
   static_cast<void>(scene.come("host", "h"));

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,42 @@ def test_all_tokens_are_accounted_for(texts: Texts, served: tuple[str, Any]) -> 
     assert epoch["read"] == epoch["delivered"] + epoch["truncated"] + epoch["dropped"]
     assert epoch["delivered"] == per_epoch
     assert told["made"] == 2 * per_epoch == told["trained"] + told["masked"]
+
+
+GROUPS: dict[str, dict[str, Any]] = {
+    "budget": {"budget": ("tokens", 128), "ragged": "varlen"},
+    "dropped": {"budget": ("tokens", 30), "ragged": "varlen", "oversize": "drop"},
+    "truncated": {"budget": ("tokens", 24), "ragged": "varlen", "oversize": "truncate"},
+    "samples": {"batch_size": 7, "ragged": "padded", "pad_token_id": 0},
+    "window": {"window": ("tokens", 32, 2), "ragged": "varlen"},
+    "padded": {"window": ("tokens", 32, 2), "ragged": "varlen", "tail": "pad"},
+}
+
+
+def test_ranks_together_have_all_tokens(texts: Texts) -> None:
+    """What no rank gets counts once, whatever cuts the batches."""
+    with bc.serve(texts.source, stream="ranks", epochs=2, wait_for=len(GROUPS), background=True):
+        with ThreadPoolExecutor(3 * len(GROUPS)) as threads:
+            groups = {
+                name: [threads.submit(rank_counts, name, rank) for rank in range(3)] for name in GROUPS
+            }
+    for name, ranks in groups.items():
+        counts = [rank.result() for rank in ranks]
+        accounted = sum(
+            one.delivered - one.repeated + one.truncated + one.left_out for one in counts
+        )
+        assert accounted == 2 * int(texts.lengths.sum()), name
+    assert sum(rank.result().left_out for rank in groups["dropped"]) > 0
+
+
+def rank_counts(name: str, rank: int) -> Any:
+    with bc.Loader("ranks", group=(name, rank, 3), **GROUPS[name]) as loader:
+        for _ in range(2):
+            for _ in loader:
+                pass
+        assert not loader.has_next_epoch()
+        assert (loader.stats.epochs_matched, loader.stats.epochs_mismatched) == (2, 0)
+        return loader.token_counts
 
 
 def zip_longest_loops(loaders: list[Any]) -> Iterator[list[tuple[int, Any]]]:

@@ -541,7 +541,8 @@ BATCHCAST_INLINE void ConsumerCore::tell_epoch_end(const RankEpoch& epoch) noexc
                  .early = epoch.early,
                  .known = epoch.known,
                  .count = epoch.receipt.count,
-                 .hash = epoch.receipt.hash});
+                 .hash = epoch.receipt.hash,
+                 .rows = epoch.rows});
   try {
     int left_ms = patience_ms;
     static_cast<void>(

@@ -32,4 +32,13 @@ struct RowCounts {
   }
 };
 
+/// Of a stream with axes: the rows of one epoch that a rank of a group answers for. Beside them are
+/// the rows of all ranks, as it saw them go by.
+struct RowReceipt {
+  std::uint64_t own = 0;
+  std::uint64_t all = 0;  ///< 0: not known
+
+  friend bool operator==(const RowReceipt&, const RowReceipt&) = default;
+};
+
 }  // namespace batchcast::inline v0_1

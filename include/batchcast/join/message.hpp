@@ -152,6 +152,7 @@ struct EpochEnd {
   bool known = false;       ///< the receipt has every sample that is the rank's
   std::uint64_t count = 0;  ///< the receipt
   std::uint64_t hash = 0;
+  RowReceipt rows = {};
 };
 /// Consumer to producer: how many batches a whole epoch has with that budget, or that window. The
 /// answer is a BatchCount.

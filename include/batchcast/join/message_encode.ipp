@@ -81,6 +81,8 @@ BATCHCAST_INLINE std::string encode(const EpochEnd& end) {
   record.hash = end.hash;
   record.known = end.known ? 1 : 0;
   record.early = end.early ? 1 : 0;
+  record.own_rows = end.rows.own;
+  record.all_rows = end.rows.all;
   return detail::message_encode::to_datagram(record);
 }
 

@@ -132,9 +132,12 @@ struct EpochEndRecord {
   std::uint32_t early;  ///< 1: the rank left the epoch before its end
   // An epoch end may end here or later.
   std::uint64_t row;  ///< inside the sample at `position`, with a window
+  // Or here.
+  std::uint64_t own_rows;  ///< of the epoch, for which the rank answers
+  std::uint64_t all_rows;  ///< those of all ranks, as it saw them go by; 0: not known
   static constexpr std::size_t bytes_min = 64;
 };
-static_assert(sizeof(EpochEndRecord) == 72 &&
+static_assert(sizeof(EpochEndRecord) == 88 &&
               std::has_unique_object_representations_v<EpochEndRecord>);
 
 /// Consumer to producer.

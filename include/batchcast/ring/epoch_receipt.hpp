@@ -35,6 +35,8 @@ class EpochReceipt {
                  std::uint64_t others = 0) noexcept;
   /// Of all epochs.
   [[nodiscard]] const RowCounts& rows() const noexcept { return rows_; }
+  /// Of this epoch, where all of it went by.
+  [[nodiscard]] RowReceipt row_receipt() const noexcept;
   /// Those of this epoch are of several axes or rings.
   void spoil_rows() noexcept { checks_rows_ = false; }
 
@@ -50,7 +52,8 @@ class EpochReceipt {
   bool whole_ = false;
   RowCounts rows_;
   bool checks_rows_ = true;
-  std::uint64_t first_row_ = 0, end_row_ = 0, counted_rows_ = 0;  // of the epoch
+  // Of the epoch; own rows are not those of other ranks:
+  std::uint64_t first_row_ = 0, end_row_ = 0, counted_rows_ = 0, own_rows_ = 0;
 };
 
 }  // namespace batchcast::inline v0_1

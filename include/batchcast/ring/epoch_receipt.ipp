@@ -13,7 +13,7 @@ namespace batchcast::inline v0_1 {
 BATCHCAST_INLINE void EpochReceipt::begin(bool whole) noexcept {
   ours_ = {};
   whole_ = checks_rows_ = whole;
-  end_row_ = counted_rows_ = 0;
+  end_row_ = counted_rows_ = own_rows_ = 0;
 }
 
 BATCHCAST_INLINE EpochReceipt::Verdict EpochReceipt::compare(const EpochEntry& entry,
@@ -38,6 +38,12 @@ BATCHCAST_INLINE void EpochReceipt::pass_rows(std::uint64_t first, std::uint64_t
   end_row_ = end;
   counted_rows_ += counts.in_all() + others;
   rows_.add(counts);
+  own_rows_ += counts.in_all();
+}
+
+BATCHCAST_INLINE RowReceipt EpochReceipt::row_receipt() const noexcept {
+  if (!whole_ || !checks_rows_ || end_row_ == 0) return {};
+  return {own_rows_, end_row_ - first_row_};
 }
 
 BATCHCAST_INLINE std::string EpochReceipt::difference() const {

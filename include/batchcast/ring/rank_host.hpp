@@ -17,6 +17,7 @@ struct RankEpoch {
   bool early = false;   ///< it left the epoch before its end
   bool known = false;   ///< the receipt has every sample that is the rank's
   Receipt receipt;
+  RowReceipt rows = {};
 };
 
 /// What a RankReader asks the object that attached it, beside what its RingReader asks.

@@ -141,7 +141,8 @@ BATCHCAST_INLINE void RankReader::count_receipt(GroupReceipt receipt) {
     case GroupReceipt::mismatched:
       reader_.count_receipt(
           epoch, Verdict::mismatched,
-          text("the samples of all ranks of group `{}` together are others than were published",
+          text("the samples or rows of all ranks of group `{}` together are others than were "
+               "published",
                group_.name));
       break;
   }
@@ -217,7 +218,9 @@ BATCHCAST_INLINE void RankReader::pass_rest(bool early) noexcept {
 BATCHCAST_INLINE void RankReader::tell_end(RowPlace at, bool early) noexcept {
   const std::uint64_t epoch = cursor_.epoch();
   state_.end_epoch(epoch);
-  host_.tell_epoch_end({epoch, at, early, reader_.receipt_.is_whole(), reader_.receipt_.sum()});
+  const EpochReceipt& receipt = reader_.receipt_;
+  host_.tell_epoch_end(
+      {epoch, at, early, receipt.is_whole(), receipt.sum(), receipt.row_receipt()});
 }
 
 // ---- the group breaks

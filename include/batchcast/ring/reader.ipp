@@ -391,9 +391,9 @@ BATCHCAST_INLINE void RingReader::count_rest(std::uint64_t end, Counted counted)
                         cursor_.published() >= end && !revoked();
   if (!readable || counted == Counted::nowhere) {
     if (position < end) receipt_.spoil();
-  } else if (counted == Counted::here) {
+  } else {
     rows_.leave_out(cursor_.place(), end);
-    receipt_.add(sample_ids_.at(position, end - position));
+    if (counted == Counted::here) receipt_.add(sample_ids_.at(position, end - position));
   }
 }
 

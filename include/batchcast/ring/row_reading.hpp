@@ -117,7 +117,7 @@ class RowReading {
 
   /// A batch that no rows cut. `dropped`: samples at its end.
   void count_samples(const Run& run, std::uint64_t dropped) noexcept;
-  /// The rows before the sample at `end` are in no batch.
+  /// The rows before the sample at `end` are in no batch, and are the first rank's.
   void leave_out(RowPlace from, std::uint64_t end) noexcept;
 
   // ---- of a stream with axes

@@ -274,7 +274,8 @@ BATCHCAST_INLINE void RowReading::count_samples(const Run& run, std::uint64_t dr
   const RowRange all = table.of(run.batch_start, run.batch_size);
   RowCounts counts;
   if (run.own() != 0) counts.delivered = table.of(run.position, run.own()).rows;
-  if (dropped != 0) counts.left_out = table.of(run.next().position - dropped, dropped).rows;
+  if (dropped != 0 && options_.share == 0)
+    counts.left_out = table.of(run.next().position - dropped, dropped).rows;
   receipt_.pass_rows(all.first, all.end(), counts, all.rows - counts.in_all());
 }
 
@@ -282,7 +283,9 @@ BATCHCAST_INLINE void RowReading::leave_out(RowPlace from, std::uint64_t end) no
   if (!has_axes() || from.position >= end) return;
   const RowRange all = counted_table().of(from.position, end - from.position);
   const std::uint64_t first = all.first + std::min(from.row, all.rows);
-  receipt_.pass_rows(first, all.end(), {0, 0, 0, all.end() - first});
+  const std::uint64_t rows = all.end() - first;
+  const bool is_own = options_.share == 0;
+  receipt_.pass_rows(first, all.end(), {0, 0, 0, is_own ? rows : 0}, is_own ? 0 : rows);
 }
 
 BATCHCAST_INLINE void RowReading::note_copied(const Run& run) noexcept {
