@@ -124,8 +124,10 @@ def test_serve_makes_the_corpus_where_it_is_told(folder: Path, tmp_path: Path) -
     assert list((tmp_path / "kept").glob("*/corpus.idx"))
 
 
-def test_the_time_out_begins_again_while_texts_are_tokenised(folder: Path, tmp_path: Path) -> None:
-    """A command that says how far it has got, for longer than a trainer would wait."""
+def test_the_time_out_begins_again_while_texts_are_tokenised(
+    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A command that says how far it has got, for longer than a trainer would wait, which says so too."""
     slow = tmp_path / "batchcast"
     slow.write_text(
         "#!/bin/sh\n"
@@ -145,6 +147,8 @@ def test_the_time_out_begins_again_while_texts_are_tokenised(folder: Path, tmp_p
             return sum(batch.size for batch in consumer)
 
     assert read(slow, "texts-slow") == 8
+    shown = capfd.readouterr().err.splitlines()
+    assert shown.count("batchcast: stream `texts-slow`: tokenising: 10%, 1 M tokens") == 10
     with pytest.raises(bc.StreamNotFound):
         read(silent, "texts-silent")
 

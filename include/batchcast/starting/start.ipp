@@ -13,6 +13,8 @@
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/log.hpp>
+#include <batchcast/core/text.hpp>
 #include <batchcast/join/directory.hpp>
 
 #include <algorithm>
@@ -98,6 +100,12 @@ inline bool refused_its_words(const CommandRun& run) {
            message));
 }
 
+/// A line of the command. Who waits while texts are tokenised sees how far that has got.
+inline void pass_on(const StartTarget& target, std::string_view line) noexcept {
+  const LogLevel level = says_progress(line) ? LogLevel::warning : LogLevel::info;
+  report(target.log, level, line, text("stream `{}`: ", target.stream));
+}
+
 }  // namespace ensuring
 
 BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOptions& options) {
@@ -106,10 +114,7 @@ BATCHCAST_INLINE Ensured ensure_stream(const StartTarget& target, const StartOpt
       ensure_words(find_command(options.command, command_places()), target, options);
   const CommandRun run = run_command(
       words, longer_timeout(target.timeout_ms, ensuring::overtime_ms),
-      [&target](std::string_view line) {
-        if (target.log) target.log(LogLevel::info, line);
-      },
-      target.while_waiting);
+      [&target](std::string_view line) { ensuring::pass_on(target, line); }, target.while_waiting);
   const std::string word = ensuring::first_line_of(run.output);
   const bool whole = run.output.size() > word.size() && !run.timed_out;
   const std::string text = whole ? ensuring::text_below(run.output) : std::string();

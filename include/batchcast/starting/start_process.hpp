@@ -21,13 +21,18 @@ struct CommandRun {
   bool timed_out = false;  ///< killed at the time-out
 };
 
+/// Whether that line of a child's stderr says how far texts are tokenised.
+[[nodiscard]] constexpr bool says_progress(std::string_view line) noexcept {
+  return line.starts_with("tokenising: ");
+}
+
 /// Runs `words[0]` as a child until it ends, and hands each line that it writes to stderr to
 /// `on_error_line`. The child has this process's working directory, environment, user, limits and
 /// processors, /dev/null as its input, and every signal at its default. It runs in a separate
 /// session, so that no terminal reaches it. It is killed at the time-out (negative: never), which
-/// begins again with each line on stderr that says how far texts are tokenised. It is killed too
-/// when it writes more than a recipe can be, and when `while_waiting` throws. `while_waiting` is
-/// called at least every 100 ms. What the child started stays. Throws SystemError.
+/// begins again with each line that `says_progress`. It is killed too when it writes more than a
+/// recipe can be, and when `while_waiting` throws. `while_waiting` is called at least every 100 ms.
+/// What the child started stays. Throws SystemError.
 ///
 /// Any number of threads may run, and do with SIGCHLD and with this process's children what they
 /// like: the end is known by pidfd.

@@ -33,8 +33,6 @@ namespace start_process {
 inline constexpr std::size_t output_bytes_max = std::size_t{4} << 20;
 inline constexpr std::size_t errors_bytes_kept = std::size_t{8} << 10;
 inline constexpr int reap_ms = 1'000;  // for one that was killed in a system call
-/// How lines of stderr begin that say how far texts are tokenised.
-inline constexpr const char* sign_of_life = "tokenising: ";
 inline constexpr const char* env_python = "BATCHCAST_PYTHON";
 
 inline std::atomic<const char*> own_python = nullptr;
@@ -190,7 +188,7 @@ class ErrorLines {
     total_ += text_.size() - before;
     for (std::size_t end; (end = text_.find('\n', told_)) != std::string::npos; told_ = end + 1) {
       const std::string_view line = std::string_view(text_).substr(told_, end - told_);
-      if (line.starts_with(start_process::sign_of_life)) alive_ = true;
+      if (says_progress(line)) alive_ = true;
       if (on_line_ && !line.empty()) on_line_(line);
     }
     if (told_ <= errors_bytes_kept) return;
