@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 
 namespace batchcast::cli {
 namespace {
@@ -50,6 +52,17 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
+/// That which a word such as `--name` or `--name=value` names; null for another word.
+const CLI::Option* option_in(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with("--")) return nullptr;
+  const std::string name = word.substr(2, word.find('=') - 2);
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    if (std::find(names.begin(), names.end(), name) != names.end()) return option;
+  }
+  return nullptr;
+}
+
 /// Of an option of trainers and loaders that no command of a producer has, where to say it; empty
 /// for others.
 std::string what_has(const std::string& name) {
@@ -76,6 +89,11 @@ std::string shown_name(const CLI::Option& option) {
   return name;
 }
 
+std::string valueless(const CLI::Option& option) {
+  const std::string shown = shown_name(option);
+  return text("{} is there without its value. Write {} {}.", shown, shown, option.get_type_name());
+}
+
 /// Which needed options did not come: `STREAM is missing.` Empty where all did.
 std::string missing_of(const CLI::App& app) {
   std::vector<std::string> names;
@@ -86,11 +104,21 @@ std::string missing_of(const CLI::App& app) {
   return text("{} {} missing.", list_of(names), names.size() == 1 ? "is" : "are");
 }
 
+/// `--overlong needs --max-tokens, which is not given.`
+std::string needed_of(const CLI::ParseError& error) {
+  constexpr std::string_view between = " requires ";
+  std::string what = error.what();
+  const std::size_t at = what.find(between);
+  if (at == std::string::npos) return {};
+  return what.replace(at, between.size(), " needs ") + ", which is not given.";
+}
+
 /// Counts and types of values: what the parser says of them in other words than ours. Empty for
 /// another error.
 std::string own_words(const CLI::App& app, const CLI::ParseError& error) {
   const bool is_missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   if (is_missing) return missing_of(app);
+  if (dynamic_cast<const CLI::RequiresError*>(&error) != nullptr) return needed_of(error);
   const bool is_count = dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr;
   const bool is_type = dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
   if (!is_count && !is_type) return {};
@@ -108,10 +136,7 @@ std::string own_words(const CLI::App& app, const CLI::ParseError& error) {
       return text("{}: `{}` cannot be read. {}", shown,
                   printable(CLI::detail::join(option->results())), why);
     }
-    if (what.find("missing") != std::string::npos) {
-      return text("{} is there without its value. Write {} {}.", shown, shown,
-                  option->get_type_name());
-    }
+    if (what.find("missing") != std::string::npos) return valueless(*option);
     return text("{} is there {} times, and takes one value.", shown, option->count());
   }
   return {};
@@ -154,17 +179,24 @@ std::string unknown_command(const CLI::App& program, const std::vector<std::stri
 
 std::string empty_value(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* app = &program;
-  for (const std::string& word : words) {
-    if (word == "--") return {};
+  for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const std::string& word = words[i];
     const auto has_name = [&word](const CLI::App* command) { return command->check_name(word); };
     const std::vector<const CLI::App*> found = app->get_subcommands(has_name);
     if (!found.empty()) app = found.front();
-    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
-    const std::string name = word.substr(0, word.size() - 1);
-    const std::vector<std::string> known = options_of(*app);
-    if (std::find(known.begin(), known.end(), name) == known.end()) continue;
-    return text("{}`{}` has no value after its `=`. `{} --help` says what it takes.",
-                message_of(*app), printable(word), full_name(*app));
+    const CLI::Option* const option = option_in(*app, word);
+    if (option == nullptr) continue;
+    if (word.ends_with('=')) {
+      return text("{}`{}` has no value after its `=`. `{} --help` says what it takes.",
+                  message_of(*app), printable(word), full_name(*app));
+    }
+    // The parser would take the name of the next option for the value.
+    const bool wants_next =
+        word.find('=') == std::string::npos && option->get_items_expected_min() > 0;
+    if (wants_next && i + 1 < words.size() && option_in(*app, words[i + 1]) != nullptr) {
+      return text("batchcast: {}\nRun `{} --help` for its options.", valueless(*option),
+                  full_name(*app));
+    }
   }
   return {};
 }

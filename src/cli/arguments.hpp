@@ -23,8 +23,8 @@ namespace batchcast::cli {
 [[nodiscard]] std::string help_without_command(const CLI::App& program,
                                                const std::vector<std::string>& words);
 
-/// What is wrong with an option with an `=` and nothing behind it; empty if nothing is. The parser
-/// would take the next word.
+/// What is wrong with an option that has no value; empty if nothing is. It has an `=` and nothing
+/// behind it, or the next word names another option. The parser would take that word.
 [[nodiscard]] std::string empty_value(const CLI::App& program,
                                       const std::vector<std::string>& words);
 

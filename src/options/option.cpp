@@ -100,11 +100,19 @@ constexpr std::uint64_t no_most = std::numeric_limits<std::uint64_t>::max();
                      option.has_end ? "" : ", or -1 for no end"));
 }
 
-[[nodiscard]] double seconds_in(const Option& option, const std::string& text) {
+[[noreturn]] void refuse_share(const std::string& given) {
+  throw Refused(text("`{}` must be a share, a number from 0 to below 1", printable(given)));
+}
+
+/// Seconds or a share.
+[[nodiscard]] double number_in(const Option& option, const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
   const bool is_whole = !text.empty() && end == text.c_str() + text.size();
-  if (!is_whole || !std::isfinite(number)) refuse_seconds(option, text);
+  if (!is_whole || !std::isfinite(number)) {
+    if (option.kind == Kind::share) refuse_share(text);
+    refuse_seconds(option, text);
+  }
   check(option, number);
   return number;
 }
@@ -255,7 +263,8 @@ Value value_in(const Option& option, const std::string& text) {
     case Kind::count:
       return count_in(option, text);
     case Kind::seconds:
-      return seconds_in(option, text);
+    case Kind::share:
+      return number_in(option, text);
     case Kind::bytes:
       if (option.may_be_zero && text == "0") return std::uint64_t{0};
       if (const auto bytes = bytes_in(text)) return *bytes;
@@ -285,7 +294,10 @@ void check(const Option& option, const Value& value) {
     const bool is_in_range = *count >= option.least && *count <= option.most;
     if (!is_word && !is_in_range) refuse_count(option, std::to_string(*count));
   }
-  if (const auto* seconds = std::get_if<double>(&value)) {
+  const auto* const number = std::get_if<double>(&value);
+  if (number != nullptr && option.kind == Kind::share) {
+    if (!(*number >= 0 && *number < 1)) refuse_share(number_text(*number));
+  } else if (const double* seconds = number; seconds != nullptr) {
     if (std::isnan(*seconds)) throw Refused("nan is no number");
     const bool is_forever = !option.has_end && *seconds == -1;
     const bool is_in_range = option.is_clamped || *seconds <= limits::waiting_seconds_max;
@@ -408,6 +420,7 @@ std::string command_value(const Option& option) {
     case Kind::counts:
       return "N";
     case Kind::seconds:
+    case Kind::share:
       return "NUMBER";
     case Kind::choice:
       return "{" + with(joined(option.choices, ","), '_', '-') + "}";
@@ -441,6 +454,7 @@ std::string python_type(const Option& option) {
     case Kind::count:
       return (option.word.empty() ? "int" : "int | str") + none;
     case Kind::seconds:
+    case Kind::share:
       return "float" + none;
     case Kind::bytes:
       return "int | str" + none;

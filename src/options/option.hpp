@@ -22,6 +22,7 @@ enum class Kind : std::uint8_t {
   flag,
   count,    ///< a whole number from `least` to `most`
   seconds,  ///< in Python None, and in a command -1, is for ever
+  share,    ///< of a whole: from 0 to below 1
   bytes,    ///< a number, or a text such as 256MiB
   text,
   path,    ///< a text in a command, a text or os.PathLike in Python
@@ -74,6 +75,7 @@ struct Option {
   Option& from(std::uint64_t low, std::uint64_t high) { return least = low, most = high, *this; }
   Option& from(std::uint64_t low) { return from(low, most); }
   Option& above_zero() { return is_above_zero = true, *this; }
+  Option& as_share() { return kind = Kind::share, *this; }
   Option& or_forever() { return has_end = false, *this; }
   Option& or_zero() { return may_be_zero = true, *this; }
   Option& clamped() { return is_clamped = true, *this; }

@@ -105,10 +105,7 @@ void set_token_limit(const DatasetOptions& options, Recipe& recipe) {
                "tables.");
   if (!options.max_tokens) return;
   recipe.max_tokens = *options.max_tokens;
-  if (!options.overlong) return;
-  const auto* const name =
-      std::find(overlong_names.begin(), overlong_names.end(), *options.overlong);
-  recipe.overlong = static_cast<Overlong>(name - overlong_names.begin());
+  if (options.overlong) recipe.overlong = *parse_overlong(*options.overlong);
 }
 
 /// Writes bad samples into the list, if there is one, and into the log. The pipeline makes one call

@@ -62,11 +62,8 @@ Recipe recipe_of_words(const StartOptions& options) {
   }
   if (const auto tokens = value_of(options.arguments, "--max-tokens")) {
     recipe.max_tokens = number_of(*tokens, "--max-tokens");
-    const std::string overlong = value_of(options.arguments, "--overlong").value_or("error");
-    const auto* const name = std::find(overlong_names.begin(), overlong_names.end(), overlong);
-    if (name != overlong_names.end()) {
-      recipe.overlong = static_cast<Overlong>(name - overlong_names.begin());
-    }
+    const auto overlong = value_of(options.arguments, "--overlong");
+    if (overlong) recipe.overlong = parse_overlong(*overlong).value_or(recipe.overlong);
   }
   return recipe;
 }

@@ -125,6 +125,13 @@ inline constexpr std::array<std::string_view, 4> overlong_names = {"error", "tru
   return overlong_names[static_cast<std::size_t>(overlong)];
 }
 
+[[nodiscard]] constexpr std::optional<Overlong> parse_overlong(std::string_view name) noexcept {
+  for (std::size_t i = 0; i < overlong_names.size(); ++i) {
+    if (overlong_names[i] == name) return static_cast<Overlong>(i);
+  }
+  return std::nullopt;
+}
+
 inline constexpr std::uint64_t max_tokens_max = (std::uint64_t{1} << 32) - 1;
 
 /// Order and stages, as in a recipe file. With source, seed and shard they determine a stream.

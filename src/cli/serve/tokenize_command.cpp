@@ -38,9 +38,11 @@ options::Table<Options> tokenize_options() {
            "The texts: jsonl:FILES, text:FILES, parquet:FILES or huggingface:DIR; with "
            "`?column=NAME` where the text is in another column than `text`.")
       .needed();
-  table.add("test", &Options::test,
-            "Which part of the rows, such as 0.01, goes to OUT.test instead: a hash of each row "
-            "decides.");
+  table
+      .add("test", &Options::test,
+           "Which part of the rows, such as 0.01, goes to OUT.test instead: a hash of each row "
+           "decides.")
+      .as_share();
   table
       .add("on_bad_sample", &Options::on_bad_sample,
            "`error`, the default: a bad row ends the run; `skip`: it is left out, and named.")

@@ -81,7 +81,7 @@ class RecipeReader {
     }
     if (!top.text("overlong")) return;
     if (recipe.max_tokens == 0) {
-      top.refuse("overlong", "says what becomes of samples beyond `max_tokens`, which is missing");
+      top.refuse("overlong", "needs `max_tokens`, which is not given");
     }
     recipe.overlong = static_cast<Overlong>(choice(top, "overlong", overlong_names, 0));
   }

@@ -181,6 +181,8 @@ options::Value Argument::value_of(const options::Option& option) const {
       const bool is_forever = seconds < 0 || seconds > limits::waiting_seconds_max;
       return is_forever && !option.has_end ? -1.0 : seconds;
     }
+    case Kind::share:
+      return real();
     case Kind::bytes:
       return memory();
     case Kind::path:
@@ -283,6 +285,7 @@ std::string object_type(const options::Option& option) {
     case options::Kind::bytes:
       return "int" + none;
     case options::Kind::seconds:
+    case options::Kind::share:
       return "float" + none;
     case options::Kind::texts:
       return text("tuple[str, ...]{}", none);
