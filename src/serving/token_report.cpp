@@ -5,6 +5,8 @@
 #include "data/token_account_json.hpp"
 #include "serving/console.hpp"
 
+#include <batchcast/data/row_lengths.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,8 +49,13 @@ std::optional<MadeTokens> count_trained(const Source& source) {
   const auto mask = std::find_if(parts.begin(), parts.end(), [](const PartSpec& part) {
     return part.name == "loss_mask" && part.axis == "tokens";
   });
-  if (mask == parts.end() || source.lengths("tokens") == nullptr) return std::nullopt;
+  const auto lengths = source.lengths("tokens");
+  if (lengths == nullptr) return std::nullopt;
   MadeTokens counted;
+  if (mask == parts.end()) {
+    counted.tokens = counted.trained = summary_of(*lengths).total;
+    return counted;
+  }
   SampleParts sample;
   for (std::uint64_t id = 0; id < source.size(); ++id) {
     const auto part = static_cast<std::size_t>(mask - parts.begin());

@@ -22,8 +22,8 @@ namespace batchcast::inline v0_1::serving {
 /// `made`, `trained` and `masked`.
 [[nodiscard]] nlohmann::json json_of(const MadeTokens& tokens);
 
-/// The tokens of all samples of a source, and how many of them are trained. It reads all masks.
-/// Nothing where there is no `loss_mask`, or lengths are not known.
+/// The tokens of all samples of a source, and how many of them are trained: all where there is no
+/// `loss_mask`. It reads all masks. Nothing where lengths are not known.
 [[nodiscard]] std::optional<MadeTokens> count_trained(const Source& source);
 
 }  // namespace batchcast::inline v0_1::serving
