@@ -31,6 +31,10 @@ text_data.write_rows(work / "chat.jsonl", rows)
 rows = [text_data.chat(seed, letters=40 + 33 * (seed % 9)) for seed in range(40)]
 text_data.write_rows(work / "long.jsonl", rows * 40)
 PY
+# What the last command says of trained tokens, in all its lines.
+trained() {
+  tr -d ',' <"$work/out" | sed -n 's/.*of which \([0-9]*\) are trained/\1/p' | awk '{ sum += $1 } END { print sum }'
+}
 chat="jsonl:$work/chat.jsonl"
 tok="$work/tok"
 
@@ -40,13 +44,24 @@ expect 2 '^batchcast: .*--out' tokenize "$chat" --tokenizer "$tok"
 expect 2 '^batchcast: .*Did you mean .*train-on' tokenize "$chat" \
   --tokenizer "$tok" --out "$work/c" --trainon all
 expect 2 'assistant.*completion.*all' tokenize "$chat" --tokenizer "$tok" --out "$work/c" --train-on some
-expect 2 'test' tokenize "$chat" --tokenizer "$tok" --out "$work/c" --test 1.5
+for share in 1.5 1 -1 x; do
+  expect 2 "^batchcast: --test: .$share. must be a share, a number from 0 to below 1" \
+    tokenize "$chat" --tokenizer "$tok" --out "$work/c" --test "$share"
+done
+expect 2 'Write --out c, which makes c.bin and c.idx' tokenize "$chat" --tokenizer "$tok" --out c.bin
+expect 2 'names a folder.*--out c/corpus' tokenize "$chat" --tokenizer "$tok" --out c/
+expect 2 '^batchcast: --tokenizer is there without its value. Write --tokenizer TEXT' \
+  tokenize "$chat" --tokenizer --out "$work/c"
 expect 3 '^batchcast: .*nowhere.* is no folder' tokenize "$chat" --tokenizer "$work/nowhere" --out "$work/c"
 expect 3 "^batchcast: .*$work.* no tokenizer.json" tokenize "$chat" --tokenizer "$work" --out "$work/c"
 expect 3 '^batchcast: .*none.jsonl: there is no such file' \
   tokenize "jsonl:$work/none.jsonl" --tokenizer "$tok" --out "$work/c"
 expect 2 'jsonl:FILES' tokenize "json:$work/chat.jsonl" --tokenizer "$tok" --out "$work/c"
-expect 3 'line 1: it has no column .x., which [?]column=NAME says, and has .messages.' \
+expect 2 "Is it .jsonl:$work/chat.jsonl.[?]" tokenize "$work/chat.jsonl" --tokenizer "$tok" --out "$work/c"
+expect 2 "Is it .jsonl:$work/[*].jsonl.[?]" tokenize "$work" --tokenizer "$tok" --out "$work/c"
+expect 2 "is a folder. Name its files, such as .text:$work/[*].txt" \
+  tokenize "text:$work" --tokenizer "$tok" --out "$work/c"
+expect 3 'line 1: it has no column .x., which [?]column=NAME says, and has .messages.[.]$' \
   tokenize "$chat?column=x" --tokenizer "$tok" --out "$work/c"
 expect 2 'generation.*--chat-template FILE' tokenize "$chat" --tokenizer "$work/plain" --out "$work/c"
 { head -n 20 "$work/chat.jsonl"; echo '{"messages": [}'; tail -n 5 "$work/chat.jsonl"; } >"$work/broken.jsonl"
@@ -54,6 +69,15 @@ expect 3 'broken.jsonl, line 21: it is no JSON.*--on-bad-sample skip' \
   tokenize "jsonl:$work/broken.jsonl" --tokenizer "$tok" --out "$work/c"
 expect 0 'left out: 1 bad row' \
   tokenize "jsonl:$work/broken.jsonl" --tokenizer "$tok" --out "$work/skipped" --on-bad-sample skip
+expect 0 'held: [0-9]+ documents, [0-9,]+ tokens, of which [0-9,]+ are trained$' \
+  tokenize "$chat" --tokenizer "$tok" --out "$work/held" --test 0.3
+grep -q 'held.test: [0-9]* documents, [0-9,]* tokens, of which [0-9,]* are trained$' "$work/out" ||
+  fail "the tokens of held-out rows are not said"
+held=$(trained)
+expect 0 '' tokenize "$chat" --tokenizer "$tok" --out "$work/all" --train-on all
+expect 0 'delivered +([0-9,]+) tokens: \1 trained, 0 masked' inspect "megatron:$work/all"
+expect 0 '' tokenize "$chat" --tokenizer "$tok" --out "$work/both"
+same "trained tokens of both splits" "$held" "$(trained)"
 mkdir "$work/locked" && chmod 500 "$work/locked"
 if [ ! -w "$work/locked" ]; then
   expect 3 '^batchcast: .*locked' tokenize "$chat" --tokenizer "$tok" --out "$work/locked/c"
@@ -95,7 +119,9 @@ echo "-- texts that are too long"
 corpus="megatron:$work/full"
 expect 2 'have more than max_tokens = 900 tokens; the longest is .full\[[0-9]+\]. with [0-9]+.*overlong' \
   serve "$corpus" --stream texts --max-tokens 900
-expect 2 'overlong.*max.tokens' inspect "$corpus" --overlong drop
+expect 2 '^batchcast: --overlong needs --max-tokens, which is not given[.]' inspect "$corpus" --overlong drop
+expect 2 '^batchcast: --max-tokens is there without its value. Write --max-tokens N' \
+  serve "$corpus" --stream texts --max-tokens --overlong split
 expect 0 '"truncated":0' inspect "$corpus" --json --seed 1
 read_in_all=$(value read "$work/out")
 for overlong in truncate drop split; do

@@ -232,6 +232,41 @@ def test_a_template_that_cannot_mark_is_refused_with_cures(
     )
 
 
+def test_a_training_template_of_trl_is_a_cure(folder: Path, tmp_path: Path) -> None:
+    """In a process like that of `tokenize`, which leaves torch out where TRL is not asked for."""
+    templates = pytest.importorskip("trl.chat_template_utils")
+    shipped = Path(templates.__file__).parent / "chat_templates"
+    tokenizer = text_data.save_tokenizer(
+        folder / "llama3", template=(shipped / "llama3.jinja").read_text()
+    )
+    row = text_data.chat(1, turns=2)
+    source = text_data.write_rows(tmp_path / "chat.jsonl", [row])
+    words = (source, f"--tokenizer={folder}/llama3", f"--out={tmp_path}/out")
+    assert "cannot mark" in imported(*words)[1]
+    with_trl, said = imported(*words, "--chat-template=trl")
+    assert "1 document," in said and {"torch", "transformers.utils"} <= with_trl
+    expected = tokenizer.apply_chat_template(
+        row["messages"], return_dict=True, return_assistant_tokens_mask=True,
+        chat_template=templates.get_training_chat_template(tokenizer),
+    )  # fmt: skip
+    assert documents(tmp_path / "out") == [(expected["input_ids"], expected["assistant_masks"])]
+    without = imported(source, f"--tokenizer={folder}/llama3", f"--out={tmp_path}/all", "--train-on=all")[0]
+    assert "transformers.utils" in without and "torch" not in without
+
+
+def imported(*words: str) -> tuple[set[str], str]:
+    """The modules that the process imports, and what it says beside that."""
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "batchcast._text", *words],
+        env=support.environment(PYTHONPATH=os.pathsep.join(filter(None, sys.path))),
+        capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    lines = run.stderr.splitlines()
+    names = {line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")}
+    said = [line for line in lines if not line.startswith("import time:")]
+    return names, "\n".join([run.stdout, *said])
+
+
 BAD = {
     "it is no JSON": b'{"messages": [}',
     "its byte 15 is no UTF-8": b'{"messages": "\xff"}',
@@ -388,8 +423,41 @@ def test_disk_space_is_looked_at_first(
     source = text_data.write_rows(tmp_path / "chat.jsonl", [text_data.chat(1)] * 100)
     making, _ = corpus(folder, source, tmp_path / "out")
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("U", (), {"free": 100})())
-    with pytest.raises(bc.errors.Error, match="GB free"):
+    with pytest.raises(bc.errors.Error, match=r"0\.0 MB free, and the corpus takes about 0\.0 MB"):
         making.make()
+    assert not (tmp_path / "out.journal").exists()
+
+
+def test_what_was_made_says_how_much_room_the_rest_needs(
+    folder: Path, tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batchcast._text._rows._PIECE_BYTES", 1 << 16)
+    rows = [text_data.chat(seed, letters=300) for seed in range(20)] * 20
+    source = text_data.write_rows(tmp_path / "chat.jsonl", rows)
+
+    class Asked(Exception):
+        pass
+
+    class EndsInTheMiddle(NoProgress):
+        def show(self, done: int, tokens: int) -> None:
+            if done > 600_000:
+                raise Asked
+
+    making, _ = corpus(folder, source, tmp_path / "out")
+    making._progress = EndsInTheMiddle()
+    with pytest.raises(Asked):
+        making.make()
+    there = sum(path.stat().st_size for path in tmp_path.glob("out.*.part"))
+    usage = type("U", (), {"free": 1})()
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
+    making, _ = corpus(folder, source, tmp_path / "out")
+    with pytest.raises(bc.errors.Error, match=r"what is left of the corpus takes about .* MB") as refused:
+        making.make()
+    needed = float(str(refused.value).partition("takes about ")[2].split()[0])
+    usage.free = 1 << 40
+    assert making.make()["documents"] == 400
+    whole = sum((tmp_path / f"out.{ending}").stat().st_size for ending in ("bin", "loss_mask"))
+    assert needed == pytest.approx((whole - there) / 1e6, rel=0.1, abs=0.1)
 
 
 # ---- processes

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from .. import errors
 from .._names import did_you_mean
-from ._corpus import Corpus, Plan
+from ._corpus import Corpus, Plan, counted
 
 _EXIT_OK, _EXIT_USAGE, _EXIT_ENVIRONMENT = 0, 2, 3
 _WORDS = (
@@ -86,6 +86,19 @@ def _say(text: str, end: str = "\n") -> None:
         print(text, end=end, file=sys.stderr, flush=True)
 
 
+def _check_prefix(out: str) -> None:
+    if out.endswith("/"):
+        raise errors.InvalidArgument(
+            f"batchcast: --out {out} names a folder. Name the corpus in it, such as --out {out}corpus."
+        )
+    stem, ending = os.path.splitext(out)
+    if ending in (".bin", ".idx", ".json", ".loss_mask"):
+        raise errors.InvalidArgument(
+            f"batchcast: --out is how the names of all files begin. Write --out {stem}, which makes "
+            f"{stem}.bin and {stem}.idx."
+        )
+
+
 def plan_of(words: list[str]) -> tuple[Plan, bool]:
     """What the words ask for, and whether the result is printed as JSON."""
     given: dict[str, Any] = {}
@@ -100,6 +113,8 @@ def plan_of(words: list[str]) -> tuple[Plan, bool]:
     for name in ("tokenizer", "out"):
         if not given.get(name):
             raise errors.InvalidArgument(f"batchcast: tokenize needs --{name}.")
+    if "under_key" not in given:
+        _check_prefix(given["out"])
     try:
         test, workers = float(given.get("test", 0)), int(given.get("workers", 0))
     except ValueError as error:
@@ -123,18 +138,15 @@ def _raise_asked(number: int, frame: FrameType | None) -> None:
 def _result_text(told: dict[str, Any], prefix: str) -> str:
     counts = told["counts"]
     lines = [
-        f"{prefix}: {told['documents']:,} documents, {told['tokens']:,} tokens, of which "
-        f"{counts['trained']:,} are trained"
+        f"{prefix}{ending}: {counted(counts[split + 'documents'], 'document')}, "
+        f"{counted(counts[split + 'tokens'], 'token')}, of which {counts[split + 'trained']:,} are trained"
+        for split, ending in (("", ""), ("test_", ".test"))
+        if not split or counts["test_documents"]
     ]
-    if counts["test_documents"]:
-        lines[0] += " (with the test rows)"
-        lines.append(
-            f"{prefix}.test: {counts['test_documents']:,} documents, {counts['test_tokens']:,} tokens"
-        )
     if counts["bad"]:
-        lines.append(f"left out: {counts['bad']:,} bad rows")
+        lines.append(f"left out: {counted(counts['bad'], 'bad row')}")
     if counts["empty"]:
-        lines.append(f"left out: {counts['empty']:,} rows without a token")
+        lines.append(f"left out: {counted(counts['empty'], 'row')} without a token")
     return "\n".join(lines)
 
 
@@ -149,7 +161,15 @@ def _run(words: list[str]) -> int:
     return _EXIT_OK
 
 
+def _leave_torch_out(words: list[str]) -> None:
+    """transformers imports torch where it finds it, which takes longer than all else of a start, and a
+    tokenizer needs none of it. Only TRL does."""
+    if "--chat-template=trl" not in words:
+        sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
+
+
 def main() -> NoReturn:
+    _leave_torch_out(sys.argv[1:])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _raise_asked)

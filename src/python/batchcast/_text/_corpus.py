@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -20,7 +21,7 @@ import numpy as np
 from ..errors import BadDataset, Error, InvalidArgument
 from ._documents import Documents
 from ._indexed import write_index
-from ._rows import BadRow, Source, columns_of, open_rows
+from ._rows import BadRow, OtherColumns, Source, columns_of, open_rows
 from ._tokenizer import digest_of, is_small, load_tokenizer, versions
 from ._workers import Maker, Result, Workers
 
@@ -28,6 +29,7 @@ _FORMAT = 1  # of what is written: another one is another key
 _JOURNAL_S = 0.5
 _LOOK_S = 0.1
 _TOLD_MAX = 20
+_CURES = {code: "Make room. " for code in (errno.ENOSPC, errno.EDQUOT)}
 Report = Callable[[str], None]
 
 
@@ -55,6 +57,7 @@ class Counts:
     trained: int = 0
     test_documents: int = 0
     test_tokens: int = 0
+    test_trained: int = 0
     empty: int = 0
     bad: int = 0
 
@@ -117,9 +120,9 @@ class Corpus:
                     if first is None:
                         first, where = bad, self._source.name_of(piece, row.place)
                     if self._plan.on_bad_sample == "error":
-                        raise BadDataset(_bad_text(where, str(first))) from None
+                        raise BadDataset(_first_text(where, bad)) from None
         if first is not None:
-            raise BadDataset(_bad_text(where, str(first)))
+            raise BadDataset(_first_text(where, first))
         raise BadDataset(f"batchcast: `{self._plan.source}` has no rows: its lines are empty.")
 
     def _key(self) -> str:
@@ -224,12 +227,15 @@ class Corpus:
     def _run(self) -> dict[str, Any]:
         state = self._state_left()
         self._check_space(state)
+        if not self._is_ours():
+            self._path(".journal").write_text(json.dumps({"key": self.key}) + "\n")
         files = _Files(self.prefix, self._documents.has_mask, self._plan.test > 0, state.sizes)
         try:
             done = self._fill(files, state)
         except OSError as error:
             raise Error(
-                f"batchcast: {self.prefix}: {error}. The same command goes on from here."
+                f"batchcast: {error.filename or self.prefix}: {error.strerror or error}. "
+                f"{_CURES.get(error.errno, '')}The same command goes on from here."
             ) from error
         finally:
             files.close()
@@ -249,7 +255,6 @@ class Corpus:
             if self._path(".journal").exists():
                 self._report("what is left of a run with other rows or options is removed")
             self._remove_unfinished()
-            self._path(".journal").write_text(json.dumps({"key": self.key}) + "\n")
             return _State()
         for line in reversed(lines[1:]):
             try:
@@ -269,13 +274,18 @@ class Corpus:
 
     def _check_space(self, state: _State) -> None:
         left = sum(piece.weight for piece in self._source.pieces[state.pieces :])
-        width = np.dtype(self._dtype).itemsize + (1 if self._documents.has_mask else 0)
-        needed = left // 4 * width + left // 100
+        read = sum(piece.weight for piece in self._source.pieces[: state.pieces])
+        if read:  # what was made of that says it best
+            needed = left * sum(state.sizes.values()) // read
+        else:
+            width = np.dtype(self._dtype).itemsize + (1 if self._documents.has_mask else 0)
+            needed = left // 4 * width + left // 100
         free = shutil.disk_usage(Path(self.prefix).parent).free
         if free < needed:
             raise Error(
-                f"batchcast: {Path(self.prefix).parent} has {free / 1e9:,.1f} GB free, and the corpus "
-                f"takes about {needed / 1e9:,.1f} GB. Choose another place, or make room."
+                f"batchcast: {Path(self.prefix).parent} has {_size_text(free)} free, and "
+                f"{'what is left of ' if read else ''}the corpus takes about {_size_text(needed)}. "
+                "Make room, or choose another place."
             )
 
     def _fill(self, files: _Files, state: _State) -> _State:
@@ -428,19 +438,24 @@ def _count(counts: Counts, result: Result, width: int) -> None:
     counts.rows += result.rows
     counts.empty += result.empty
     counts.bad += result.bad_count
-    counts.trained += result.trained
     for split, part in result.parts.items():
         documents, tokens = len(part.lengths) // 4, len(part.tokens) // width
         if split == "train":
             counts.documents += documents
             counts.tokens += tokens
+            counts.trained += part.trained
         else:
             counts.test_documents += documents
             counts.test_tokens += tokens
+            counts.test_trained += part.trained
 
 
 def _size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else -1
+
+
+def _size_text(count: int) -> str:
+    return f"{count / 1e9:,.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _bad_text(where: str, why: str) -> str:
@@ -449,5 +464,15 @@ def _bad_text(where: str, why: str) -> str:
     )
 
 
+def _first_text(where: str, bad: BadRow) -> str:
+    """Of the first row, which says what all are. To leave it out is no cure of columns."""
+    return f"batchcast: {where}: {bad}." if isinstance(bad, OtherColumns) else _bad_text(where, str(bad))
+
+
+def counted(number: int, what: str) -> str:
+    """`1 document`, `1,234 documents`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def _counted(told: dict[str, Any]) -> str:
-    return f"{told['documents']:,} documents, {told['tokens']:,} tokens"
+    return f"{counted(told['documents'], 'document')}, {counted(told['tokens'], 'token')}"

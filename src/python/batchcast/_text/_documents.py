@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidArgument
-from ._rows import BadRow
+from ._rows import BadRow, OtherColumns
 from ._tokenizer import chat_template, marks_assistant
 
 _SHAREGPT = {
@@ -34,7 +34,7 @@ def form_of(columns: dict[str, Any], column: str | None) -> str:
     """What kind of row it is: text, messages, conversations, pair or alpaca. Raises BadRow."""
     if column is not None:
         if column not in columns:
-            raise BadRow(
+            raise OtherColumns(
                 f"it has no column `{column}`, which ?column=NAME says, and has {_names(columns)}"
             )
         return "messages" if isinstance(columns[column], list) else "text"
@@ -47,7 +47,7 @@ def form_of(columns: dict[str, Any], column: str | None) -> str:
         return "alpaca"
     if "text" in columns:
         return "text"
-    raise BadRow(
+    raise OtherColumns(
         f"it has the columns {_names(columns)}, and none of `messages`, `conversations`, `prompt` and "
         "`completion`, `instruction` and `output`, or `text`. Where another column is the text, name "
         "it: `?column=NAME`"

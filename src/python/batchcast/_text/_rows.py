@@ -19,10 +19,15 @@ _PIECE_BYTES = 1 << 20
 _PIECE_ROWS = 1000  # of what has row numbers, not bytes
 _PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5": "unzstd", b"PK": "unzip"}
 KINDS = ("jsonl", "text", "parquet", "huggingface")
+_ENDINGS = {".jsonl": "jsonl", ".json": "jsonl", ".txt": "text", ".parquet": "parquet"}
 
 
 class BadRow(Exception):
     """A row that makes no document. Its text is the reason alone."""
+
+
+class OtherColumns(BadRow):
+    """A row of which nothing says how it becomes a document. Others of its file are like it."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +78,27 @@ class Source:
         return f"{self.files[piece.file]}, row {place}"
 
 
-def _listed(spec: str, place: str) -> list[str]:
+def _files_in(folder: str, kind: str) -> str:
+    ending = next(ending for ending, one in _ENDINGS.items() if one == kind)
+    return f"`{kind}:{folder.rstrip('/')}/*{ending}`"
+
+
+def _meant(spec: str) -> str:
+    """The source that a path without its kind may be; empty where that is not known."""
+    path = spec.partition("?")[0]
+    if os.path.isdir(os.path.expanduser(path)):
+        return f" Is it {_files_in(path, 'jsonl')}?"
+    kind = _ENDINGS.get(os.path.splitext(path)[1])
+    return "" if kind is None else f" Is it `{kind}:{spec}`?"
+
+
+def _listed(spec: str, kind: str, place: str) -> list[str]:
     files: list[str] = []
     for one in place.split(","):
         path = os.path.expanduser(one)
         if os.path.isdir(path):
             raise InvalidArgument(
-                f"batchcast: `{spec}`: {path} is a folder. Name its files, such as `{path}/*`."
+                f"batchcast: `{spec}`: {path} is a folder. Name its files, such as {_files_in(path, kind)}."
             )
         found = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
         if not found:
@@ -99,7 +118,7 @@ class _Lines(Source):
     """Each line of a file is a row."""
 
     def open(self) -> None:
-        self.files = _listed(self.spec, self.place)
+        self.files = _listed(self.spec, self.kind, self.place)
         for number, path in enumerate(self.files):
             size = os.path.getsize(path)
             for begin in range(0, size, _PIECE_BYTES):
@@ -143,7 +162,7 @@ class _TextFiles(Source):
     """Each file is a row."""
 
     def open(self) -> None:
-        self.files = _listed(self.spec, self.place)
+        self.files = _listed(self.spec, self.kind, self.place)
         begin = weight = 0
         for number, path in enumerate(self.files):
             weight += os.path.getsize(path)
@@ -165,7 +184,7 @@ class _TextFiles(Source):
 class _Parquet(Source):
     def open(self) -> None:
         arrow = needed("pyarrow.parquet", "Parquet")
-        self.files = _listed(self.spec, self.place)
+        self.files = _listed(self.spec, self.kind, self.place)
         for number, path in enumerate(self.files):
             try:
                 told = arrow.ParquetFile(path).metadata
@@ -257,7 +276,7 @@ def open_rows(spec: str) -> Source:
     if kind not in KINDS or not colon or not rest:
         raise InvalidArgument(
             f"batchcast: `{spec}` is no source of texts. Write one of jsonl:FILES, text:FILES, "
-            "parquet:FILES and huggingface:DIR."
+            f"parquet:FILES and huggingface:DIR.{_meant(spec)}"
         )
     place, options = split_options(rest)
     for name in options:

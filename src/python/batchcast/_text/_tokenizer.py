@@ -104,7 +104,8 @@ def chat_template(tokenizer: Any, asked: str | None) -> str | None:
                 return file.read()
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidArgument(
-                f"batchcast: --chat-template: {asked} cannot be read: {error}"
+                f"batchcast: --chat-template: {asked} cannot be read: "
+                f"{getattr(error, 'strerror', None) or error}."
             ) from error
     template = tokenizer.chat_template
     if isinstance(template, dict):

@@ -34,6 +34,7 @@ class Part:
     tokens: bytes = b""
     mask: bytes = b""
     lengths: bytes = b""
+    trained: int = 0
 
 
 @dataclass
@@ -41,7 +42,6 @@ class Result:
     parts: dict[str, Part] = field(default_factory=dict)
     rows: int = 0
     empty: int = 0
-    trained: int = 0
     bad: list[tuple[int, str]] = field(default_factory=list)  # place and reason
     bad_count: int = 0
     failure: str = ""
@@ -52,6 +52,7 @@ class _Out:
         self.tokens: list[Any] = []
         self.masks: list[bytearray] = []
         self.lengths: list[int] = []
+        self.trained = 0
 
 
 class Maker:
@@ -107,8 +108,8 @@ class Maker:
             if trained == 0:
                 self._add_bad(result, place, "none of its tokens is trained")
                 continue
-            result.trained += trained
             out = outs[split]
+            out.trained += trained
             out.tokens.append(np.asarray(ids, dtype=self.dtype))
             out.lengths.append(len(ids))
             if mask is not None:
@@ -126,6 +127,7 @@ class Maker:
             np.concatenate(out.tokens).tobytes(),
             b"".join(out.masks),
             lengths.astype(np.int32).tobytes(),
+            out.trained,
         )
 
     @staticmethod
