@@ -235,7 +235,7 @@ class Corpus:
         except OSError as error:
             raise Error(
                 f"batchcast: {error.filename or self.prefix}: {error.strerror or error}. "
-                f"{_CURES.get(error.errno, '')}The same command goes on from here."
+                f"{_CURES.get(error.errno or 0, '')}The same command goes on from here."
             ) from error
         finally:
             files.close()
