@@ -6,6 +6,7 @@
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/process_state.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/join/absent_stream.hpp>
@@ -19,6 +20,7 @@
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -485,13 +487,15 @@ int evict(const RemoteOptions& options) {
              });
 }
 
-std::string settable_names() {
-  std::string names;
+std::vector<std::string> settable_names() {
+  std::vector<std::string> names;
   for (const options::Option& option : serving::serve_options().options()) {
-    if (option.is_settable) names += (names.empty() ? "" : ", ") + option.name;
+    if (option.is_settable) names.push_back(option.name);
   }
   return names;
 }
+
+std::string settable_text() { return fmt::format("{}", fmt::join(settable_names(), ", ")); }
 
 /// The name, as the table has it, and the value of a word. Throws InvalidArgument, with what can be
 /// set, for what cannot.
@@ -508,8 +512,9 @@ std::pair<std::string, std::string> setting_in(const std::string& word) {
   if (option == nullptr || !option->is_settable) {
     const char* const why =
         option == nullptr ? "no option of a stream" : "fixed once the stream is served";
-    throw InvalidArgument(text("batchcast: set: `{}` is {}. What can be set: {}.", printable(name),
-                               why, settable_names()));
+    throw InvalidArgument(text(
+        "batchcast: set: `{}` is {}.{} What can be set: {}.", printable(name), why,
+        option == nullptr ? detail::did_you_mean(name, settable_names()) : "", settable_text()));
   }
   try {
     const bool is_word = value == "default" || (value == "none" && name == "idle_exit");
@@ -600,7 +605,7 @@ void add_set(CLI::App& program, Action& chosen) {
            "`default` gives back the value that the stream began with. `workers=auto`\n"
            "leaves their number to the producer.\n"
            "  batchcast set imagenet workers=4 stall_timeout=30",
-           settable_names()));
+           settable_text()));
   command->add_option("stream", options->stream, "Name of the stream")->required();
   command->add_option("values", options->values, "What to set, such as workers=4")->required();
   command->add_flag("--json", options->json, "Print one JSON object");

@@ -20,6 +20,7 @@ if "$batchcast" metrics --listen 127.0.0.1:x 2>&1 | grep -q 'built without'; the
   expect 2 'there is no option `--lisen`.*--listen' metrics --lisen 127.0.0.1:0
   expect 0 '^no streams$' top --once --interval 0.1
   finish
+  exit
 fi
 
 # asks PATH [TOKEN [METHOD [HOST]]]    one request, by Python: the status into $status, the body into $work/body

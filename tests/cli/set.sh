@@ -29,7 +29,8 @@ done
 
 echo "-- what is refused, with what can be set"
 expect 2 '`memory` is fixed once the stream is served. What can be set: .*workers' set images memory=1GiB
-expect 2 '`wrokers` is no option of a stream. What can be set: .*workers' set images wrokers=1
+expect 2 '`wrokers` is no option of a stream. Did you mean `workers`\? What can be set: .*workers' set images wrokers=1
+expect 2 '`zzz` is no option of a stream. What can be set: .*workers' set images zzz=1
 expect 2 '`workers` is not NAME=VALUE' set images workers
 expect 2 'workers' set images workers=0
 expect 2 'workers' set images workers=many

@@ -2,13 +2,11 @@
 // Copyright 2026 the batchcast authors
 #include "cli/top/watch.hpp"
 
+#include "cli/own_stream.hpp"
 #include "observe/ask_statistics.hpp"
 #include "observe/stream_json.hpp"
 #include "stream/all_users.hpp"
 #include "stream/stream_directory.hpp"
-
-#include <batchcast/core/error.hpp>
-#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -126,12 +124,7 @@ observe::Overview Watch::look() {
     overview.streams.push_back(seen_of(all[i], std::move(asked[i].answer), idle));
   }
   std::erase_if(kept_, [this](const auto& one) { return one.second.seen != looks_; });
-  if (options_.stream && overview.streams.empty()) {
-    throw StreamNotFound(
-        text("batchcast: no stream `{}` is served. `batchcast ls` shows what "
-             "there is.",
-             *options_.stream));
-  }
+  if (options_.stream && overview.streams.empty()) throw_absent(*options_.stream);
   return overview;
 }
 
