@@ -60,7 +60,7 @@ std::vector<LifeMember> ReturningMembers::missing() const {
   if (!life_) return missing;
   for (const LifeMember& member : life_->members) {
     const bool came = std::any_of(waiting_.begin(), waiting_.end(), [&](const WaitingHello& one) {
-      return one.hello.resumes && member_of(*one.hello.resumes) == member.key;
+      return one.hello.resumes && member.is(member_of(*one.hello.resumes));
     });
     if (!came && member.gates()) missing.push_back(member);
   }
