@@ -186,6 +186,7 @@ Limit limited_by_room(const Stream& now, const Work& work, double idle_processor
 
 Limit limited_by_producer(const Stream& before, const Stream& now, double idle_processors) {
   const Work work = work_of(before, now);
+  if (work.all() <= 0) return {};  // their numbers are those of a moment ago
   if (work.waiting > workers_rest * work.all()) return limited_by_room(now, work, idle_processors);
   if (work.reading > work.making) {
     const double share = work.reading / (work.reading + work.making);

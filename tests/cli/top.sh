@@ -165,6 +165,20 @@ gone() { ! kill -0 "$pid"; }
 checks=$((checks + 1))
 until_true gone || fail "it goes on without its terminal"
 
+echo "-- producers that hang are asked at the same time"
+touch "$work/not-theirs"
+/usr/bin/python3 "$here/hostile_streams.py" "$BATCHCAST_DIR" "$work/not-theirs" 2>/dev/null &
+hostile=$!
+until_true test -e "$BATCHCAST_DIR/ready" || fail "no streams that hang"
+began=$(date +%s%N)
+expect 0 '"stream":"images"' ls --json
+took_ms=$((($(date +%s%N) - began) / 1000000))
+checks=$((checks + 2))
+# One second for the eight that hang together, and a busy machine.
+[ $took_ms -lt 6000 ] || fail "eight streams that hang hold ls up for $took_ms ms"
+[ "$(grep -o '"state":"silent","stream":"hangs' "$work/out" | wc -l)" -eq 8 ] || fail "not eight that hang"
+kill $hostile
+
 expect 0 'is stopped' stop images
 wait
 finish

@@ -88,6 +88,12 @@ TEST_CASE("workers that wait do not limit, nor is there advice to add some", "[o
   limit = limit_of({}, stream, 4);
   CHECK(limit.by == Limiter::demand);
   CHECK_THAT(limit.text, Contains("`batchcast set s ahead=N`"));
+  // Workers whose numbers are not newer than the last look's say nothing.
+  Stream soon = stream;
+  soon.uptime_seconds = 10.1;
+  soon.trainers[0].samples += 10;
+  soon.trainers[0].wait_seconds += 0.05;
+  CHECK(limit_of(stream, soon, 4).by == Limiter::nothing);
   // Only what they did since the last look counts.
   Stream later = stream;
   later.uptime_seconds = 11;
