@@ -47,7 +47,7 @@ class Watch {
   struct Found;
 
   [[nodiscard]] std::vector<Found> find() const;
-  /// Whom to ask; null: nobody.
+  /// The producer to ask; null: it cannot be asked.
   [[nodiscard]] ControlClient* producer_of(const Found& found);
   [[nodiscard]] observe::SeenStream seen_of(const Found& found,
                                             std::optional<nlohmann::json> answer, double idle);

@@ -7,10 +7,10 @@
 
 namespace batchcast::cli {
 
-/// A file that is there as a whole, or not at all, also where the process is killed: it gets its
-/// name once it is written. So an earlier file of that name stays until then. A file system that
-/// has no files without a name has it as `PATH.PID.part` meanwhile, which a process that is killed
-/// leaves there. What is no plain file, such as a pipe, is written where it is.
+/// A file that is there as a whole, or not at all, also where the process is killed. It gets its
+/// name once it is written, so an earlier file of that name stays until then. Where the file system
+/// has no files without a name, it is `PATH.PID.part` until then. That stays after a kill. What is
+/// no plain file, such as a pipe, is written where it is.
 class WrittenOnce {
  public:
   /// Throws Error where no file can be written there.
