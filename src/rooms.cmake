@@ -198,10 +198,10 @@ batchcast_room(life
 
 # What is known of a stream that is served, on its way to who asks.
 batchcast_room(observe
-  DEPENDS core
+  DEPENDS core control
   PACKAGES nlohmann_json::nlohmann_json
-  SOURCES chrome_trace.cpp grid.cpp keys.cpp limiter.cpp overview.cpp processors.cpp screen.cpp
-          stream_json.cpp)
+  SOURCES ask_statistics.cpp chrome_trace.cpp grid.cpp keys.cpp limiter.cpp overview.cpp
+          processors.cpp screen.cpp stream_json.cpp)
 
 # A stream: its rings, admission, commands.
 batchcast_room(producer

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
-#include "cli/ask_statistics.hpp"
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "cli/own_stream.hpp"
 
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
+#include <batchcast/core/nearest_name.hpp>
 #include <batchcast/core/process_state.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/join/absent_stream.hpp>
@@ -14,14 +14,18 @@
 #include <batchcast/join/trust.hpp>
 #include "control/transport.hpp"
 #include "life/life_files.hpp"
+#include "observe/ask_statistics.hpp"
 #include "serving/serve_table.hpp"
 #include "start/given_up.hpp"
 #include "stream/stream_directory.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -36,7 +40,7 @@
 namespace batchcast::cli {
 namespace {
 
-constexpr int stats_timeout_ms = 1'000;  // of each stream in turn
+constexpr int stats_timeout_ms = 1'000;  // of all streams together
 // An order to one producer, which a busy machine may keep off its processors: a user who reads that
 // it does not answer takes the stream for one that goes on.
 constexpr int order_timeout_ms = 10'000;
@@ -120,7 +124,9 @@ nlohmann::json waiting_at(const std::string& directory) {
   return rows;
 }
 
-nlohmann::json row_of(const ListedStream& listed) {
+bool is_asked(const ListedStream& listed) noexcept { return listed.served && !listed.foreign; }
+
+nlohmann::json row_of(const ListedStream& listed, const std::optional<nlohmann::json>& answer) {
   nlohmann::json row = {{"stream", listed.name},
                         {"pid", listed.pid},
                         {"state", state_of(listed)},
@@ -132,9 +138,6 @@ nlohmann::json row_of(const ListedStream& listed) {
                         {"groups", nlohmann::json::array()},
                         {"directory", listed.paths.directory}};
   if (!listed.served) row["consumers"] = waiting_at(listed.paths.directory);
-  if (!listed.served || listed.foreign) return row;
-  ControlClient producer(listed.paths.control);
-  const auto answer = ask_statistics(producer, stats_timeout_ms);
   if (!answer) return row;
   const nlohmann::json& stats = *answer;
   for (const char* key : {"pid",
@@ -173,6 +176,25 @@ nlohmann::json row_of(const ListedStream& listed) {
   if (stats.contains("forming_left_out")) row["groups_left_out"] = stats["forming_left_out"];
   row["groups"] = groups_of(stats);
   return row;
+}
+
+/// Of each stream what its producer says, and what can be seen without it.
+nlohmann::json rows_of(const std::vector<ListedStream>& streams) {
+  const std::shared_ptr<ControlContext> context = make_control_context();
+  std::deque<ControlClient> clients;
+  std::vector<ControlClient*> producers;
+  for (const ListedStream& listed : streams) {
+    producers.push_back(is_asked(listed) ? &clients.emplace_back(listed.paths.control, context)
+                                         : nullptr);
+  }
+  const std::vector<observe::AskedStatistics> asked =
+      observe::ask_statistics(producers, stats_timeout_ms);
+  nlohmann::json rows = nlohmann::json::array();
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (asked[i].failure) std::rethrow_exception(asked[i].failure);
+    rows.push_back(row_of(streams[i], asked[i].answer));
+  }
+  return rows;
 }
 
 std::string number_text(const nlohmann::json& row, const char* key) {
@@ -338,10 +360,7 @@ void say_what_cannot_be_listed() {
 }
 
 int list(const RemoteOptions& options) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const ListedStream& listed : options.only ? list_streams(*options.only) : list_streams()) {
-    rows.push_back(row_of(listed));
-  }
+  const nlohmann::json rows = rows_of(options.only ? list_streams(*options.only) : list_streams());
   if (options.only && rows.empty()) throw_absent(*options.only);
   if (!options.only) say_what_cannot_be_listed();
   const std::string missing = missing_directory();
@@ -468,13 +487,15 @@ int evict(const RemoteOptions& options) {
              });
 }
 
-std::string settable_names() {
-  std::string names;
+std::vector<std::string> settable_names() {
+  std::vector<std::string> names;
   for (const options::Option& option : serving::serve_options().options()) {
-    if (option.is_settable) names += (names.empty() ? "" : ", ") + option.name;
+    if (option.is_settable) names.push_back(option.name);
   }
   return names;
 }
+
+std::string settable_text() { return fmt::format("{}", fmt::join(settable_names(), ", ")); }
 
 /// The name, as the table has it, and the value of a word. Throws InvalidArgument, with what can be
 /// set, for what cannot.
@@ -491,8 +512,9 @@ std::pair<std::string, std::string> setting_in(const std::string& word) {
   if (option == nullptr || !option->is_settable) {
     const char* const why =
         option == nullptr ? "no option of a stream" : "fixed once the stream is served";
-    throw InvalidArgument(text("batchcast: set: `{}` is {}. What can be set: {}.", printable(name),
-                               why, settable_names()));
+    throw InvalidArgument(text(
+        "batchcast: set: `{}` is {}.{} What can be set: {}.", printable(name), why,
+        option == nullptr ? detail::did_you_mean(name, settable_names()) : "", settable_text()));
   }
   try {
     const bool is_word = value == "default" || (value == "none" && name == "idle_exit");
@@ -583,7 +605,7 @@ void add_set(CLI::App& program, Action& chosen) {
            "`default` gives back the value that the stream began with. `workers=auto`\n"
            "leaves their number to the producer.\n"
            "  batchcast set imagenet workers=4 stall_timeout=30",
-           settable_names()));
+           settable_text()));
   command->add_option("stream", options->stream, "Name of the stream")->required();
   command->add_option("values", options->values, "What to set, such as workers=4")->required();
   command->add_flag("--json", options->json, "Print one JSON object");

@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <utility>
+
+#include <zmq.h>
 #include <zmq.hpp>
 
 namespace batchcast::inline v0_1 {
@@ -74,18 +76,33 @@ std::optional<std::string> ask_control(const std::string& control_path, std::str
   return receive(socket, timeout_ms);
 }
 
+class ControlContext {
+ public:
+  /// Its threads start with the first socket.
+  [[nodiscard]] zmq::context_t& zmq() noexcept { return zmq_; }
+
+ private:
+  zmq::context_t zmq_{1};
+};
+
+std::shared_ptr<ControlContext> make_control_context() {
+  return std::make_shared<ControlContext>();
+}
+
 class ControlClient::Connection {
  public:
-  explicit Connection(const std::string& path)
-      : context_(1), socket_(connected(context_, zmq::socket_type::dealer, path)) {}
+  Connection(std::shared_ptr<ControlContext> context, const std::string& path)
+      : context_(std::move(context)),
+        socket_(connected(context_->zmq(), zmq::socket_type::dealer, path)) {}
   [[nodiscard]] zmq::socket_t& socket() noexcept { return socket_; }
 
  private:
-  zmq::context_t context_;
+  const std::shared_ptr<ControlContext> context_;
   zmq::socket_t socket_;
 };
 
-ControlClient::ControlClient(std::string control_path) : path_(std::move(control_path)) {}
+ControlClient::ControlClient(std::string control_path, std::shared_ptr<ControlContext> context)
+    : path_(std::move(control_path)), context_(std::move(context)) {}
 ControlClient::~ControlClient() = default;
 
 std::optional<std::string> ControlClient::ask(std::string_view command, int timeout_ms) {
@@ -97,7 +114,7 @@ bool ControlClient::send(std::string_view command, int timeout_ms) {
   if (!connection_) {
     if (!is_listened_at(path_)) return false;
     check_zmq_can_start();
-    connection_ = std::make_unique<Connection>(path_);
+    connection_ = std::make_unique<Connection>(context_ ? context_ : make_control_context(), path_);
   }
   zmq::socket_t& socket = connection_->socket();
   socket.set(zmq::sockopt::sndtimeo, timeout_ms);
@@ -111,6 +128,26 @@ std::optional<std::string> ControlClient::receive(int timeout_ms) {
   auto answer = batchcast::receive(connection_->socket(), timeout_ms);
   if (!answer) connection_.reset();
   return answer;
+}
+
+std::vector<std::size_t> ControlClient::wait_for_any(const std::vector<ControlClient*>& clients,
+                                                     int timeout_ms) {
+  std::vector<std::size_t> asked;
+  std::vector<zmq::pollitem_t> items;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    if (!clients[i]->connection_) continue;
+    asked.push_back(i);
+    items.push_back({clients[i]->connection_->socket().handle(), 0, ZMQ_POLLIN, 0});
+  }
+  std::vector<std::size_t> ready;
+  if (items.empty()) return ready;
+  while (::zmq_poll(items.data(), static_cast<int>(items.size()), timeout_ms) < 0) {
+    if (errno != EINTR) throw SystemError("batchcast: cannot wait for answers", errno);
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if ((items[i].revents & ZMQ_POLLIN) != 0) ready.push_back(asked[i]);
+  }
+  return ready;
 }
 
 class EventListener::Impl {

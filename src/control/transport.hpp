@@ -4,11 +4,13 @@
 
 #include <batchcast/core/log.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Commands, their answers and events, as JSON over ZeroMQ. Nothing else depends on them: each
 // message may be lost.
@@ -60,10 +62,16 @@ class ControlServer {
 [[nodiscard]] std::optional<std::string> ask_control(const std::string& control_path,
                                                      std::string_view command, int timeout_ms);
 
+/// The threads of several clients. Those that are made with it keep it; one thread at a time uses
+/// them all.
+class ControlContext;
+[[nodiscard]] std::shared_ptr<ControlContext> make_control_context();
+
 /// The same for many commands, over one connection. One thread at a time.
 class ControlClient {
  public:
-  explicit ControlClient(std::string control_path);
+  /// Without a context it has threads for itself.
+  explicit ControlClient(std::string control_path, std::shared_ptr<ControlContext> context = {});
   ~ControlClient();
 
   ControlClient(const ControlClient&) = delete;
@@ -77,9 +85,15 @@ class ControlClient {
   [[nodiscard]] bool send(std::string_view command, int timeout_ms);
   [[nodiscard]] std::optional<std::string> receive(int timeout_ms);
 
+  /// Waits until one of them can `receive` at once. The indices of those that can; none at the
+  /// time-out.
+  [[nodiscard]] static std::vector<std::size_t> wait_for_any(
+      const std::vector<ControlClient*>& clients, int timeout_ms);
+
  private:
   class Connection;
   const std::string path_;
+  const std::shared_ptr<ControlContext> context_;
   std::unique_ptr<Connection> connection_;  ///< null: none
 };
 

@@ -404,7 +404,8 @@
       main.append(none);
     } else if (newest.streams.length && none) none.remove();
     const idle = newest.idle_processors >= 0 ? ", " + Math.floor(newest.idle_processors + 0.25) + " of " + plural(newest.processors, "processor", "processors") + " idle" : "";
-    put(at("summary"), plural(newest.streams.length, "stream", "streams") + ", " + plural(trainers, "trainer", "trainers") + idle);
+    const pressure = newest.pressure >= 0 ? ", pressure " + Math.round(100 * newest.pressure) + "%" : "";
+    put(at("summary"), plural(newest.streams.length, "stream", "streams") + ", " + plural(trainers, "trainer", "trainers") + idle + pressure);
     put(at("version"), "batchcast " + newest.version + ", " + newest.time);
     document.documentElement.dataset.looks = String(looked);
   }

@@ -117,6 +117,7 @@ json page_data(const observe::Overview& overview, const History& history, double
           {"history_seconds", History::kept_s},
           {"processors", overview.processors},
           {"idle_processors", rounded(overview.idle_processors, 10)},
+          {"pressure", share(overview.pressure)},
           {"streams", std::move(streams)}};
 }
 

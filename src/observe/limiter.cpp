@@ -17,6 +17,8 @@ namespace {
 constexpr double hardly_waits = 0.1;
 // Differences between trainers below this are noise.
 constexpr double notable = 0.05;
+// Workers that wait more than this share of their time could make more.
+constexpr double workers_rest = 0.5;
 
 const Trainer* find(const Stream& stream, std::uint64_t id) noexcept {
   for (const Trainer& trainer : stream.trainers) {
@@ -25,9 +27,15 @@ const Trainer* find(const Stream& stream, std::uint64_t id) noexcept {
   return nullptr;
 }
 
-double time_between(const Stream& before, const Stream& now) noexcept {
+/// The earlier look, where the same producer gave it; else one at its beginning.
+const Stream& beginning_of(const Stream& before, const Stream& now) noexcept {
+  static const Stream none;
   const bool is_same = before.pid == now.pid && before.uptime_seconds <= now.uptime_seconds;
-  return is_same ? now.uptime_seconds - before.uptime_seconds : now.uptime_seconds;
+  return is_same ? before : none;
+}
+
+double time_between(const Stream& before, const Stream& now) noexcept {
+  return now.uptime_seconds - before.uptime_seconds;
 }
 
 double growth(double before, double now) noexcept { return now > before ? now - before : 0; }
@@ -114,49 +122,97 @@ Limit limited_by_trainers(const std::vector<Pace>& paces) {
   return {Limiter::trainers, "", "the trainers limit: their samples are ready when they ask"};
 }
 
-std::string idle_text(const Stream& now, double idle_processors) {
+/// What workers did between two looks.
+struct Work {
+  double reading = 0;
+  double making = 0;
+  double waiting = 0;
+  double decoding = 0;  ///< of making
+
+  [[nodiscard]] double all() const noexcept { return reading + making + waiting; }
+};
+
+Work work_of(const Stream& before, const Stream& now) {
+  const Making none;
   const Making& making = *now.making;
-  const double processors = static_cast<double>(now.processors);
-  const double idle = std::min(std::floor(idle_processors + 0.25), processors);
-  if (idle < 1) {
-    return text("; no processor is idle: `--cache` spares decoding, a GPU the end of each image");
-  }
-  const auto count = static_cast<std::uint64_t>(idle);
+  const Making& from = before.making ? *before.making : none;
+  return {growth(from.reading_seconds, making.reading_seconds),
+          growth(from.making_seconds, making.making_seconds),
+          growth(from.waiting_seconds, making.waiting_seconds),
+          growth(from.decoding_seconds.value_or(0), making.decoding_seconds.value_or(0))};
+}
+
+/// Whole processors that were idle.
+std::uint64_t idle_count(const Stream& now, double idle_processors) noexcept {
+  const auto processors = static_cast<double>(now.processors);
+  return static_cast<std::uint64_t>(std::min(std::floor(idle_processors + 0.25), processors));
+}
+
+/// What spares the processors work. Only images are decoded, kept, and made on GPUs.
+std::string sparing_text(const Making& making, Limiter by) {
+  if (!making.decoding_seconds) return "";
+  const bool keeps_more = by == Limiter::decoding && !making.has_cache;
+  return text(": {}`--finish-on-gpu` leaves the end of each image to a GPU",
+              keeps_more ? "`--cache` spares decoding, " : "");
+}
+
+std::string processors_text(const Stream& now, double idle_processors, Limiter by) {
+  if (idle_processors < 0) return "";
+  const Making& making = *now.making;
+  const std::uint64_t count = idle_count(now, idle_processors);
+  if (count == 0) return text("; no processor is idle{}", sparing_text(making, by));
   const std::string are =
       text("{} of {} processors {} idle", count, now.processors, count == 1 ? "is" : "are");
   if (making.workers_auto) return text("; {}, and the producer adds workers by itself", are);
   return text("; {}: `batchcast set {} workers={}`", are, now.name, making.workers + count);
 }
 
+/// Both sides wait: samples go through the ring in turns.
+Limit limited_by_room(const Stream& now, const Work& work, double idle_processors) {
+  if (now.waits_for == "demand") {
+    return {
+        Limiter::demand, "",
+        text("as far ahead as the stream may be: `batchcast set {} ahead=N` changes it", now.name)};
+  }
+  std::string words = text("workers wait for room {} of their time, and trainers for samples",
+                           percent(work.waiting / work.all()));
+  if (idle_processors >= 0 && idle_count(now, idle_processors) == 0) {
+    words += "; no processor is idle to run both";
+  } else {
+    words += ": a larger ring (`--memory`) or smaller batches let both go on";
+  }
+  return {Limiter::room, "", words};
+}
+
 Limit limited_by_producer(const Stream& before, const Stream& now, double idle_processors) {
-  const Making none;
-  const Making& making = *now.making;
-  const Making& from = before.making ? *before.making : none;
-  const double reading = growth(from.reading_seconds, making.reading_seconds);
-  const double made = growth(from.making_seconds, making.making_seconds);
-  if (reading > made) {
-    const double share = reading / (reading + made);
+  const Work work = work_of(before, now);
+  if (work.all() <= 0) return {};  // their numbers are those of a moment ago
+  if (work.waiting > workers_rest * work.all()) return limited_by_room(now, work, idle_processors);
+  if (work.reading > work.making) {
+    const double share = work.reading / (work.reading + work.making);
     return {Limiter::reading, "",
             text("reading limits: workers wait {} of their time for the source", percent(share))};
   }
-  const double decoding = making.decoding_seconds.value_or(0);
-  const bool decodes = decoding > making.making_seconds / 2;
-  std::string words = decodes ? "decoding limits" : "making samples limits";
-  if (idle_processors >= 0) words += idle_text(now, idle_processors);
-  return {decodes ? Limiter::decoding : Limiter::making, "", words};
+  const bool decodes = work.decoding > work.making / 2;
+  const Limiter by = decodes ? Limiter::decoding : Limiter::making;
+  return {by, "",
+          text("{}{}", decodes ? "decoding limits" : "making samples limits",
+               processors_text(now, idle_processors, by))};
 }
 
 }  // namespace
 
 std::string_view name_of(Limiter limiter) noexcept {
-  constexpr std::array<std::string_view, 9> names = {"nothing", "ended",    "to_come",
-                                                     "demand",  "trainers", "trainer",
-                                                     "reading", "decoding", "making"};
+  constexpr std::array<std::string_view, limiters> names = {
+      "nothing",  "ended",   "to_come", "demand",   "room",
+      "trainers", "trainer", "reading", "decoding", "making"};
   const auto index = static_cast<std::size_t>(limiter);
   return index < names.size() ? names[index] : "?";
 }
 
-std::optional<double> rate_of(const Stream& before, const Stream& now, const Trainer& trainer) {
+std::optional<double> rate_of(const Stream& earlier_look, const Stream& now,
+                              const Trainer& trainer) {
+  const Stream& before = beginning_of(earlier_look, now);
   const double seconds = time_between(before, now);
   if (seconds <= 0) return std::nullopt;
   const Trainer* const earlier = find(before, trainer.id);
@@ -164,7 +220,8 @@ std::optional<double> rate_of(const Stream& before, const Stream& now, const Tra
   return trainer.samples > from ? static_cast<double>(trainer.samples - from) / seconds : 0;
 }
 
-double wait_share_of(const Stream& before, const Stream& now, const Trainer& trainer) {
+double wait_share_of(const Stream& earlier_look, const Stream& now, const Trainer& trainer) {
+  const Stream& before = beginning_of(earlier_look, now);
   const double seconds = time_between(before, now);
   if (seconds <= 0) return 0;
   const Trainer* const earlier = find(before, trainer.id);
@@ -177,7 +234,8 @@ double wait_share_of(const Stream& before, const Stream& now, const Trainer& tra
   return std::min(1.0, growth(from.wait_seconds, trainer.wait_seconds) / seconds);
 }
 
-double waited_for_share_of(const Stream& before, const Stream& now, const Trainer& trainer) {
+double waited_for_share_of(const Stream& earlier_look, const Stream& now, const Trainer& trainer) {
+  const Stream& before = beginning_of(earlier_look, now);
   const double seconds = time_between(before, now);
   if (seconds <= 0) return 0;
   const Trainer* const earlier = find(before, trainer.id);
@@ -185,7 +243,8 @@ double waited_for_share_of(const Stream& before, const Stream& now, const Traine
   return std::min(1.0, growth(from, trainer.waited_for_seconds) / seconds);
 }
 
-Limit limit_of(const Stream& before, const Stream& now, double idle_processors) {
+Limit limit_of(const Stream& earlier_look, const Stream& now, double idle_processors) {
+  const Stream& before = beginning_of(earlier_look, now);
   if (now.state != "running" && now.state != "starting") return ended(now);
   if (now.consumers_to_come != 0) {
     return {Limiter::to_come, "",

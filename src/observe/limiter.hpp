@@ -18,13 +18,14 @@ enum class Limiter : std::uint8_t {
   ended,     ///< no more samples are made
   to_come,   ///< trainers that `wait_for` counts have not come
   demand,    ///< no trainer asks for more
+  room,      ///< trainers wait for samples while workers wait for room
   trainers,  ///< samples are ready when trainers ask
   trainer,   ///< one trainer, for which others wait
   reading,
   decoding,
   making,
 };
-inline constexpr std::size_t limiters = 9;
+inline constexpr std::size_t limiters = 10;
 [[nodiscard]] std::string_view name_of(Limiter limiter) noexcept;
 
 struct Limit {

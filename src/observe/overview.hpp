@@ -34,6 +34,7 @@ struct Overview {
   std::string clock = {};  ///< the time of day
   std::vector<SeenStream> streams = {};
   double idle_processors = -1;  ///< negative: not known
+  double pressure = -1;         ///< of processors, as the kernel says; negative: not known
   unsigned processors = 0;
 };
 

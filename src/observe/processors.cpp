@@ -2,9 +2,12 @@
 // Copyright 2026 the batchcast authors
 #include "observe/processors.hpp"
 
+#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace batchcast::inline v0_1::observe {
 
@@ -36,6 +39,20 @@ double idle_between(const ProcessorTicks& before, const ProcessorTicks& now) noe
   const auto share =
       static_cast<double>(now.idle - before.idle) / static_cast<double>(now.all - before.all);
   return share * now.processors;
+}
+
+double processor_pressure(const std::string& root) {
+  // some avg10=97.07 avg60=97.62 avg300=98.16 total=10031002576
+  std::ifstream file(root + "/proc/pressure/cpu");
+  constexpr std::string_view key = "avg10=";
+  std::string kind;
+  std::string average;
+  if (!(file >> kind >> average) || kind != "some" || !average.starts_with(key)) return -1;
+  double percent = -1;
+  const char* const end = average.data() + average.size();
+  const auto read = std::from_chars(average.data() + key.size(), end, percent);
+  const bool is_share = read.ec == std::errc() && percent >= 0 && percent <= 100;
+  return is_share ? percent / 100 : -1;
 }
 
 }  // namespace batchcast::inline v0_1::observe

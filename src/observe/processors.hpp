@@ -20,4 +20,8 @@ struct ProcessorTicks {
 /// How many processors were idle on average between two looks; negative where that is not known.
 [[nodiscard]] double idle_between(const ProcessorTicks& before, const ProcessorTicks& now) noexcept;
 
+/// The share of the last ten seconds that some thread of this machine waited for a processor, from
+/// 0 to 1, by /proc/pressure/cpu below `root`. Negative where the kernel does not say.
+[[nodiscard]] double processor_pressure(const std::string& root = "");
+
 }  // namespace batchcast::inline v0_1::observe

@@ -324,6 +324,7 @@ std::string head_text(const Overview& overview) {
     std::snprintf(idle.data(), idle.size(), "%.1f", std::min(overview.idle_processors, 1e6));
     told += text("  {} of {} processors idle", idle.data(), overview.processors);
   }
+  if (overview.pressure >= 0) told += text("  pressure {}", percent_text(overview.pressure));
   return told + text("  saved {}", time_text(saved));
 }
 

@@ -67,6 +67,8 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
   if (life_) {
     settings_.go_on(
         life_->settings(), [this](const auto& values) { life_->keep_settings(values); }, log_);
+  } else {
+    settings_.go_on({}, {}, log_);
   }
   add_producer_settings(settings_, rings_, options_);
   constexpr unsigned own_threads = 3;  // bc-door, bc-control, bc-messages

@@ -113,7 +113,16 @@ std::vector<Settings::Changed> Settings::set(
   const Values kept = kept_;
   lock.unlock();  // it writes a file, and may log
   if (keep_) keep_(kept);
+  tell(changed);
   return changed;
+}
+
+void Settings::tell(const std::vector<Changed>& changed) const {
+  for (const auto& [name, before, after] : changed) {
+    if (before == after) continue;
+    report(log_, LogLevel::info,
+           text("{} is set to {}; it was {}", name, printable(after), printable(before)));
+  }
 }
 
 std::map<std::string, std::string> Settings::values() const {

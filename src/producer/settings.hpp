@@ -24,8 +24,8 @@ class Settings {
   void add(Setting setting);
   using Values = std::map<std::string, std::string>;
   /// Comes first. What an earlier producer of the stream was set to is set as soon as that setting
-  /// is there. `keep` gets what is set to other values than it had when it was added, each time
-  /// that changes.
+  /// is there. `keep`, if there is one, gets what is set to other values than it had when it was
+  /// added, each time that changes. `log` gets a line for each value that changes.
   void go_on(Values earlier, std::function<void(const Values&)> keep, LogCallback log);
   /// Waits for a call of it that is under way.
   void remove(const std::string& name);
@@ -55,6 +55,7 @@ class Settings {
     std::string text;
   };
   [[nodiscard]] std::optional<Said> set_again(const Setting& setting);
+  void tell(const std::vector<Changed>& changed) const;
 
   mutable std::mutex mutex_;
   std::condition_variable added_;

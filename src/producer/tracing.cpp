@@ -71,7 +71,9 @@ std::string Tracing::page(const std::string& session, Ask ask) {
   Lock lock(mutex_);
   if (ask == Ask::begin) {
     if (is_on_) {
-      throw InvalidArgument("another `batchcast trace` looks at this stream: wait for its end");
+      throw InvalidArgument(
+          "another `batchcast trace` looks at this stream: wait for its end, or 5 s where it was "
+          "killed");
     }
     begin(lock, session);
   } else if (session.empty() || session != session_) {

@@ -11,8 +11,16 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/support.sh"
 
 if "$batchcast" metrics --listen 127.0.0.1:x 2>&1 | grep -q 'built without'; then
-  echo "SKIPPED: this build has no metrics"
-  exit 77
+  echo "-- a build without metrics says so, and how to get them"
+  words='built without metrics and the page. .*prometheus-cpp-dev and libmicrohttpd-dev.*BATCHCAST_METRICS=ON'
+  expect 3 "$words" metrics --listen 127.0.0.1:0
+  expect 3 "$words" metrics
+  expect 3 "$words" top --web
+  expect 0 '--listen' metrics --help
+  expect 2 'there is no option `--lisen`.*--listen' metrics --lisen 127.0.0.1:0
+  expect 0 '^no streams$' top --once --interval 0.1
+  finish
+  exit
 fi
 
 # asks PATH [TOKEN [METHOD [HOST]]]    one request, by Python: the status into $status, the body into $work/body

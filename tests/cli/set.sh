@@ -21,10 +21,16 @@ expect 0 '^workers: 3 → auto$' set images workers=auto
 expect 0 '^workers: auto → 1$' set images workers=default
 expect 0 '^on_stall: report → evict$' set images on_stall=evict
 expect 0 '^free_running: false → true$' set images free_running=true
+for line in 'workers is set to 3; it was 1' 'ahead is set to 2; it was 5' 'workers is set to auto; it was 3' \
+  'free_running is set to true; it was false'; do
+  checks=$((checks + 1))
+  grep -q "info: $line" "$work/serve.err" || fail "serve does not log '$line': $(cat "$work/serve.err")"
+done
 
 echo "-- what is refused, with what can be set"
 expect 2 '`memory` is fixed once the stream is served. What can be set: .*workers' set images memory=1GiB
-expect 2 '`wrokers` is no option of a stream. What can be set: .*workers' set images wrokers=1
+expect 2 '`wrokers` is no option of a stream. Did you mean `workers`\? What can be set: .*workers' set images wrokers=1
+expect 2 '`zzz` is no option of a stream. What can be set: .*workers' set images zzz=1
 expect 2 '`workers` is not NAME=VALUE' set images workers
 expect 2 'workers' set images workers=0
 expect 2 'workers' set images workers=many

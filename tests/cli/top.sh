@@ -62,17 +62,19 @@ fi
 echo "-- plain text and JSON"
 serve synthetic:3x8x8 --stream images --dtype u8 --samples 1000000 --memory 4MiB --workers 1
 until_true lists '"stream":"images"' || fail "no stream: $(cat "$work/serve.err")"
+expect 3 'no stream `image` is served. Did you mean `images`' top --stream image --once --interval 0.1
 for name in quick slow; do
   timeout 120 "$batchcast" consume images --name $name --batch-size 32 >/dev/null 2>&1 &
 done
 until_true lists '"name":"slow"' || fail "no trainer"
+! cat /proc/pressure/cpu >/dev/null 2>&1 || has_pressure=pressure
 expect 0 '^images  running  epoch' top --once --interval 0.3
 grep -q '^  quick  *host  *running  ' "$work/out" || fail "no line of a trainer"
 grep -q 'samples wait for trainers' "$work/out" || fail "no ring"
 expect 0 '"streams":\[\{' top --count 2 --interval 0.2 --json
 same "lines of two looks" 2 "$(wc -l <"$work/out")"
-has_keys "$work/out" time limiter limiter_text saved_cpu_seconds uptime_seconds waited_for_seconds wait_seconds \
-  reading_seconds making_seconds waiting_seconds cpu_seconds delivered used processors worker_seconds
+has_keys "$work/out" time processors idle_processors limiter limiter_text saved_cpu_seconds uptime_seconds waited_for_seconds \
+  wait_seconds reading_seconds making_seconds waiting_seconds cpu_seconds delivered used worker_seconds ${has_pressure-}
 TERM=dumb expect 0 '^images' top --count 1 --interval 0.1
 # Without a terminal it prints until its reader goes.
 timeout 20 "$batchcast" top --interval 0.1 2>/dev/null | head -n 3 >"$work/out"
@@ -162,6 +164,20 @@ screen kill-server
 gone() { ! kill -0 "$pid"; }
 checks=$((checks + 1))
 until_true gone || fail "it goes on without its terminal"
+
+echo "-- producers that hang are asked at the same time"
+touch "$work/not-theirs"
+/usr/bin/python3 "$here/hostile_streams.py" "$BATCHCAST_DIR" "$work/not-theirs" 2>/dev/null &
+hostile=$!
+until_true test -e "$BATCHCAST_DIR/ready" || fail "no streams that hang"
+began=$(date +%s%N)
+expect 0 '"stream":"images"' ls --json
+took_ms=$((($(date +%s%N) - began) / 1000000))
+checks=$((checks + 2))
+# One second for the eight that hang together, and a busy machine.
+[ $took_ms -lt 6000 ] || fail "eight streams that hang hold ls up for $took_ms ms"
+[ "$(grep -o '"state":"silent","stream":"hangs' "$work/out" | wc -l)" -eq 8 ] || fail "not eight that hang"
+kill $hostile
 
 expect 0 'is stopped' stop images
 wait

@@ -70,6 +70,7 @@ kill -KILL "$(pgrep -P $!)" 2>/dev/null
 wait $!
 checks=$((checks + 1))
 until_true off_again || fail "a killed trace goes on"
+same "what it left" "killed.json*" "$(echo killed.json*)"
 expect 0 'spans' trace images 100ms --out t.json
 
 echo "-- a stream that ends, and one whose producer is killed"

@@ -54,8 +54,55 @@ TEST_CASE("decoding limits where all trainers wait", "[observe]") {
   const Limit limit = limit_of({}, stream, 2.1);
   CHECK(limit.by == Limiter::decoding);
   CHECK(limit.text == "decoding limits; 2 of 8 processors are idle: `batchcast set s workers=4`");
-  CHECK_THAT(limit_of({}, stream, 0.2).text, Contains("no processor is idle"));
+  CHECK(
+      limit_of({}, stream, 0.2).text ==
+      "decoding limits; no processor is idle: `--cache` spares decoding, `--finish-on-gpu` leaves "
+      "the end of each image to a GPU");
   CHECK(limit_of({}, stream, -1).text == "decoding limits");
+}
+
+TEST_CASE("nobody is advised what does not help", "[observe]") {
+  Stream stream = stream_with({trainer(1, "a", 900, 5)});
+  stream.making->has_cache = true;
+  CHECK_THAT(limit_of({}, stream, 0.2).text, !Contains("--cache"));
+  CHECK_THAT(limit_of({}, stream, 0.2).text, Contains("--finish-on-gpu"));
+  stream.making->has_cache = false;
+  stream.making->decoding_seconds = 1;  // the rest of the recipe takes longer
+  CHECK_THAT(limit_of({}, stream, 0.2).text, !Contains("--cache"));
+  stream.making->decoding_seconds.reset();  // texts and made up samples
+  CHECK(limit_of({}, stream, 0.2).text == "making samples limits; no processor is idle");
+}
+
+TEST_CASE("workers that wait do not limit, nor is there advice to add some", "[observe]") {
+  Stream stream = stream_with({trainer(1, "a", 900, 5)});
+  stream.making->waiting_seconds = 57;
+  Limit limit = limit_of({}, stream, 4);
+  CHECK(limit.by == Limiter::room);
+  CHECK(limit.text ==
+        "workers wait for room 75% of their time, and trainers for samples: a larger ring "
+        "(`--memory`) or smaller batches let both go on");
+  limit = limit_of({}, stream, 0.1);
+  CHECK(limit.by == Limiter::room);
+  CHECK_THAT(limit.text, Contains("no processor is idle") && !Contains("--cache"));
+  stream.waits_for = "demand";
+  limit = limit_of({}, stream, 4);
+  CHECK(limit.by == Limiter::demand);
+  CHECK_THAT(limit.text, Contains("`batchcast set s ahead=N`"));
+  // Workers whose numbers are not newer than the last look's say nothing.
+  Stream soon = stream;
+  soon.uptime_seconds = 10.1;
+  soon.trainers[0].samples += 10;
+  soon.trainers[0].wait_seconds += 0.05;
+  CHECK(limit_of(stream, soon, 4).by == Limiter::nothing);
+  // Only what they did since the last look counts.
+  Stream later = stream;
+  later.uptime_seconds = 11;
+  later.making->making_seconds += 2;
+  later.trainers[0].samples += 100;
+  later.trainers[0].wait_seconds += 0.5;
+  CHECK(limit_of(stream, later, 4).by == Limiter::making);
+  later.making->decoding_seconds = 13.5;
+  CHECK(limit_of(stream, later, 4).by == Limiter::decoding);
 }
 
 TEST_CASE("making limits where little of it is decoding, and reading where that takes longer",
@@ -95,7 +142,8 @@ TEST_CASE("only the time between two looks counts", "[observe]") {
   CHECK(limit_of(before, now, 4).by == Limiter::trainers);
   now.pid = 8;  // another producer: what the first one counted says nothing
   now.uptime_seconds = 10;
-  CHECK(rate_of(before, now, now.trainers[0]) == 200.0);
+  CHECK(rate_of(before, now, now.trainers[0]) == 300.0);
+  CHECK(wait_share_of(before, now, now.trainers[0]) == 0.9);
 }
 
 TEST_CASE("a wait that goes on is seen before it is counted", "[observe]") {

@@ -35,6 +35,21 @@ TEST_CASE("idle processors are counted between two looks", "[observe]") {
   CHECK(idle_between(before, before) < 0);
 }
 
+TEST_CASE("the kernel's pressure is a share, or not known", "[observe]") {
+  const testing::TemporaryFolder folder;
+  const auto pressure_of = [&](const std::string& text) {
+    static_cast<void>(folder.write("proc/pressure/cpu", text));
+    return processor_pressure(folder.path());
+  };
+  CHECK(processor_pressure(folder.path()) == -1);
+  CHECK(pressure_of("some avg10=25.00 avg60=7.62 avg300=8.16 total=1\nfull avg10=0.00\n") == 0.25);
+  for (const char* text : {"", "some", "full avg10=25.00", "some avg60=1.00", "some avg10=nan",
+                           "some avg10=101", "some avg10=-1", "some avg10=x"}) {
+    CAPTURE(text);
+    CHECK(pressure_of(text) == -1);
+  }
+}
+
 TEST_CASE("without numbers of the kernel idle processors are not known", "[observe]") {
   const ProcessorTicks none = processor_ticks("/nowhere");
   CHECK(none.processors == 0);

@@ -63,6 +63,7 @@ Overview two_streams() {
   Overview overview;
   overview.clock = "13:10:59";
   overview.idle_processors = 2.1;
+  overview.pressure = 0.25;
   overview.processors = 8;
   overview.streams.push_back(
       seen("imagenet", {trainer(1, "lr-0.1", 9'000), trainer(2, "lr-0.2", 10'000)}));
@@ -149,7 +150,8 @@ TEST_CASE("a usual screen has streams, trainers, rings and the limit", "[observe
   Choices choices;
   const std::string text = text_of(draw(two_streams(), choices, 120, 30, true));
   INFO(text);
-  CHECK_THAT(text, Contains("3 streams, 3 trainers") && Contains("2.1 of 8 processors idle"));
+  CHECK_THAT(text, Contains("3 streams, 3 trainers") &&
+                       Contains("2.1 of 8 processors idle  pressure 25%"));
   CHECK_THAT(text, Contains("imagenet  running  epoch 0"));
   CHECK_THAT(text, Contains("ring host [#######   ] 66%  tokens 40%"));
   CHECK_THAT(text, Contains("decoding limits; 2 of 8 processors are idle: `batchcast set "

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -36,6 +37,29 @@ TEST_CASE("who sets what comes soon waits for it, and for nothing else") {
   CHECK_THROWS_AS(settings.set({{"workers", "4"}}), InvalidArgument);
   settings.add({"never", {}, {}});
   CHECK_THROWS_AS(settings.set({{"never", "4"}}), InvalidArgument);
+}
+
+TEST_CASE("the log says what was set, from what to what", "[settings]") {
+  Settings settings;
+  std::vector<std::string> told;
+  settings.go_on({}, {}, [&](LogLevel level, std::string_view text) {
+    CHECK(level == LogLevel::info);
+    told.emplace_back(text);
+  });
+  std::string ahead = "2";
+  std::string workers = "1";
+  settings.add({"ahead", [&] { return ahead; }, [&](const std::string& value) { ahead = value; }});
+  settings.add({"workers", [&] { return workers; },
+                [&](const std::string& value) {
+                  if (value == "many") throw InvalidArgument("not many");
+                  workers = value;
+                }});
+  CHECK_THROWS_AS(settings.set({{"ahead", "9"}, {"workers", "many"}}), InvalidArgument);
+  CHECK(told.empty());
+  static_cast<void>(settings.set({{"ahead", "5"}, {"workers", "1"}}));
+  CHECK(told == std::vector<std::string>{"ahead is set to 5; it was 2"});
+  static_cast<void>(settings.set({{"ahead", "default"}}));
+  CHECK(told.back() == "ahead is set to 2; it was 5");
 }
 
 TEST_CASE("what an earlier producer was set to is set once it is there, and kept") {

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -32,13 +33,13 @@ double thread_cpu_seconds() noexcept {
 /// Adds the processor time of a scope.
 class Spends {
  public:
-  explicit Spends(double& seconds) noexcept : seconds_(seconds) {}
-  ~Spends() { seconds_ += thread_cpu_seconds() - before_; }
+  explicit Spends(std::atomic<double>& seconds) noexcept : seconds_(seconds) {}
+  ~Spends() { seconds_.fetch_add(thread_cpu_seconds() - before_); }
   Spends(const Spends&) = delete;
   Spends& operator=(const Spends&) = delete;
 
  private:
-  double& seconds_;
+  std::atomic<double>& seconds_;
   const double before_ = thread_cpu_seconds();
 };
 
@@ -60,12 +61,15 @@ Exporter::~Exporter() {
 }
 
 void Exporter::take(observe::Overview overview) {
-  const std::lock_guard lock(mutex_);
+  {
+    const std::lock_guard lock(metrics_mutex_);
+    series_.look(overview);
+    metrics_text_.reset();
+  }
+  const std::lock_guard lock(page_mutex_);
   newest_ = std::move(overview);
   newest_s_ = seconds_from_ns(now_ns());
-  series_.look(newest_);
   history_.look(newest_, newest_s_);
-  metrics_text_.reset();
   page_text_.reset();
 }
 
@@ -83,19 +87,19 @@ void Exporter::run() {
   while (
       !changed_.wait_for(lock, std::chrono::duration<double>(rest_s), [this] { return ends_; })) {
     lock.unlock();
-    double spent_s = 0;
+    std::atomic<double> spent_s = texts_cpu_s_.exchange(0);
     {
       const Spends spends(spent_s);
       look();
     }
     lock.lock();
-    const double needed_s = rest_for_each_cpu_second * (spent_s + std::exchange(texts_cpu_s_, 0));
+    const double needed_s = rest_for_each_cpu_second * spent_s;
     rest_s = std::max(interval_s_, std::min(needed_s, interval_max_s));
   }
 }
 
 std::shared_ptr<const std::string> Exporter::metrics_text() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(metrics_mutex_);
   if (!metrics_text_) {
     const Spends spends(texts_cpu_s_);
     metrics_text_ = std::make_shared<const std::string>(
@@ -105,7 +109,7 @@ std::shared_ptr<const std::string> Exporter::metrics_text() {
 }
 
 std::shared_ptr<const std::string> Exporter::page_text() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(page_mutex_);
   if (!page_text_) {
     const Spends spends(texts_cpu_s_);
     nlohmann::json data = metrics::page_data(newest_, history_, newest_s_);

@@ -6,6 +6,7 @@
 #include "metrics/history.hpp"
 #include "metrics/stream_series.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -47,14 +48,17 @@ class Exporter {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ends_ = false;
+  // Each text is made when one asks, until the next look. A scrape waits for no page's data: those
+  // of many trainers take long on a busy machine.
+  std::mutex metrics_mutex_;
+  metrics::StreamSeries series_;
+  std::shared_ptr<const std::string> metrics_text_;
+  std::mutex page_mutex_;
   observe::Overview newest_;
   double newest_s_ = 0;
-  metrics::StreamSeries series_;
   metrics::History history_;
-  // Made when one asks, until the next look.
-  std::shared_ptr<const std::string> metrics_text_;
   std::shared_ptr<const std::string> page_text_;
-  double texts_cpu_s_ = 0;  ///< that these took since the last look began to rest
+  std::atomic<double> texts_cpu_s_{0};  ///< that these took since the last look
   std::thread thread_;
 };
 

@@ -8,9 +8,9 @@ namespace batchcast::cli {
 
 int serve_metrics(const MetricsOptions&) {
   throw Error(
-      "batchcast: this command was built without prometheus-cpp and libmicrohttpd, and has neither "
-      "metrics nor the page. Build it where Debian's prometheus-cpp-dev and libmicrohttpd-dev "
-      "are.");
+      "batchcast: this command was built without metrics and the page. They need prometheus-cpp "
+      "and libmicrohttpd: install Debian's prometheus-cpp-dev and libmicrohttpd-dev, and build it "
+      "with -DBATCHCAST_METRICS=ON.");
 }
 
 }  // namespace batchcast::cli

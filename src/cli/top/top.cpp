@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <condition_variable>
@@ -208,6 +209,15 @@ int watch_on(Terminal& terminal, const TopOptions& options, Interrupts& interrup
   }
 }
 
+/// What the kernel does not say is left out.
+nlohmann::json look_json(const observe::Overview& overview, const nlohmann::json& answers) {
+  nlohmann::json look = {
+      {"time", overview.clock}, {"processors", overview.processors}, {"streams", answers}};
+  if (overview.idle_processors >= 0) look["idle_processors"] = overview.idle_processors;
+  if (overview.pressure >= 0) look["pressure"] = overview.pressure;
+  return look;
+}
+
 /// For a pipe, a dumb terminal, --once and --json: a look after the other. The first one only
 /// begins the time that rates are of.
 int print_looks(const TopOptions& options, Interrupts& interrupts) {
@@ -221,7 +231,7 @@ int print_looks(const TopOptions& options, Interrupts& interrupts) {
     if (const int signal = interrupts.wait(interval_ms)) return interrupted_exit(signal);
     const observe::Overview overview = watch.look();
     if (options.json) {
-      print_json({{"time", overview.clock}, {"streams", watch.answers()}});
+      print_json(look_json(overview, watch.answers()));
     } else {
       fmt::print("{}{}", looks == 0 ? "" : "\n",
                  observe::plain_text(overview, choices.sort, choices.reversed, ""));

@@ -2,13 +2,11 @@
 // Copyright 2026 the batchcast authors
 #include "cli/top/watch.hpp"
 
-#include "cli/ask_statistics.hpp"
+#include "cli/own_stream.hpp"
+#include "observe/ask_statistics.hpp"
 #include "observe/stream_json.hpp"
 #include "stream/all_users.hpp"
 #include "stream/stream_directory.hpp"
-
-#include <batchcast/core/error.hpp>
-#include <batchcast/core/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +17,6 @@ namespace batchcast::cli {
 namespace {
 
 constexpr int answer_timeout_ms = 1'000;  // of all streams together
-constexpr int send_timeout_ms = 50;       // into a queue, which takes it at once
 constexpr std::size_t history_max = 120;
 
 std::string time_of_day() {
@@ -60,25 +57,19 @@ std::vector<Watch::Found> Watch::find() const {
   return found;
 }
 
-/// All producers work on their answers at the same time, so that one that hangs holds up a look,
-/// and not the others' answers.
-void Watch::ask(const Found& found) {
+ControlClient* Watch::producer_of(const Found& found) {
   Kept& kept = kept_[found.listed.paths.directory];
   kept.seen = looks_;
-  kept.is_asked = false;
-  if (!found.listed.served || (found.listed.foreign && found.owner.empty())) return;
+  if (!found.listed.served || (found.listed.foreign && found.owner.empty())) return nullptr;
   if (!kept.producer) {
-    kept.producer = std::make_unique<ControlClient>(found.control);
+    kept.producer = std::make_unique<ControlClient>(found.control, context_);
     kept.control = found.control;
     kept.held = found.held;
   }
-  try {
-    kept.is_asked = ask_for_statistics(*kept.producer, send_timeout_ms);
-  } catch (const Error&) {  // another user's socket there may be none of ours
-  }
+  return kept.producer.get();
 }
 
-observe::SeenStream Watch::seen_of(const Found& found, const detail::Deadline& deadline,
+observe::SeenStream Watch::seen_of(const Found& found, std::optional<nlohmann::json> answer,
                                    double idle) {
   const ListedStream& listed = found.listed;
   observe::SeenStream seen;
@@ -88,11 +79,6 @@ observe::SeenStream Watch::seen_of(const Found& found, const detail::Deadline& d
   seen.state = silent_state(listed, !listed.foreign || !found.owner.empty());
   seen.pid = static_cast<std::uint64_t>(std::max(listed.pid, 0));
   Kept& kept = kept_[listed.paths.directory];
-  std::optional<nlohmann::json> answer;
-  try {
-    if (kept.is_asked) answer = take_statistics(*kept.producer, deadline);
-  } catch (const Error&) {  // as where it is asked
-  }
   if (!answer) {
     kept.producer.reset();
     answers_.push_back({{"stream", seen.name}, {"state", seen.state}, {"pid", listed.pid}});
@@ -125,19 +111,20 @@ observe::Overview Watch::look() {
   observe::Overview overview;
   overview.clock = time_of_day();
   overview.idle_processors = idle;
+  overview.pressure = observe::processor_pressure();
   overview.processors = ticks.processors;
   answers_ = nlohmann::json::array();
   const std::vector<Found> all = find();
-  const detail::Deadline deadline(answer_timeout_ms);
-  for (const Found& found : all) ask(found);
-  for (const Found& found : all) overview.streams.push_back(seen_of(found, deadline, idle));
-  std::erase_if(kept_, [this](const auto& one) { return one.second.seen != looks_; });
-  if (options_.stream && overview.streams.empty()) {
-    throw StreamNotFound(
-        text("batchcast: no stream `{}` is served. `batchcast ls` shows what "
-             "there is.",
-             *options_.stream));
+  std::vector<ControlClient*> producers;
+  for (const Found& found : all) producers.push_back(producer_of(found));
+  // One that cannot be asked is silent: another user's socket there may be none of ours.
+  std::vector<observe::AskedStatistics> asked =
+      observe::ask_statistics(producers, answer_timeout_ms);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    overview.streams.push_back(seen_of(all[i], std::move(asked[i].answer), idle));
   }
+  std::erase_if(kept_, [this](const auto& one) { return one.second.seen != looks_; });
+  if (options_.stream && overview.streams.empty()) throw_absent(*options_.stream);
   return overview;
 }
 

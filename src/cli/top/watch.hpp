@@ -6,8 +6,6 @@
 #include "observe/overview.hpp"
 #include "observe/processors.hpp"
 
-#include <batchcast/core/deadline.hpp>
-
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -45,16 +43,17 @@ class Watch {
     observe::Stream last;
     std::vector<double> history;
     std::uint64_t seen = 0;  ///< the number of the look that met it
-    bool is_asked = false;   ///< in this look
   };
   struct Found;
 
   [[nodiscard]] std::vector<Found> find() const;
-  void ask(const Found& found);
-  [[nodiscard]] observe::SeenStream seen_of(const Found& found, const detail::Deadline& deadline,
-                                            double idle);
+  /// The producer to ask; null: it cannot be asked.
+  [[nodiscard]] ControlClient* producer_of(const Found& found);
+  [[nodiscard]] observe::SeenStream seen_of(const Found& found,
+                                            std::optional<nlohmann::json> answer, double idle);
 
   const WatchOptions options_;
+  const std::shared_ptr<ControlContext> context_ = make_control_context();
   std::map<std::string, Kept> kept_;  ///< by directory
   observe::ProcessorTicks ticks_;
   nlohmann::json answers_ = nlohmann::json::array();

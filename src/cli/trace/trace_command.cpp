@@ -57,7 +57,8 @@ int duration_ms(const std::string& word) {
   }
   if (!(seconds >= 0.001 && seconds <= seconds_max)) {
     throw InvalidArgument(
-        text("batchcast: trace: `{}` is no time from 1ms to 60min, such as 10s.", printable(word)));
+        text("batchcast: trace: `{}` is no time from 1ms to 60min, such as 500ms, 10s or 2min.",
+             printable(word)));
   }
   return static_cast<int>(std::lround(seconds * 1000));
 }

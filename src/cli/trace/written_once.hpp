@@ -7,9 +7,10 @@
 
 namespace batchcast::cli {
 
-/// A file that is there as a whole, or not at all: it is written beside its place, and renamed. So
-/// an earlier file of that name stays until then. What is no plain file, such as a pipe, is written
-/// where it is.
+/// A file that is there as a whole, or not at all, also where the process is killed. It gets its
+/// name once it is written, so an earlier file of that name stays until then. Where the file system
+/// has no files without a name, it is `PATH.PID.part` until then. That stays after a kill. What is
+/// no plain file, such as a pipe, is written where it is.
 class WrittenOnce {
  public:
   /// Throws Error where no file can be written there.
@@ -23,10 +24,13 @@ class WrittenOnce {
   void write(std::string_view content);
 
  private:
+  void open_beside();
+  void take_place();
   [[noreturn]] void fail(int error_number) const;
 
   const std::string path_;
-  std::string beside_;  ///< empty: the place itself
+  std::string beside_;     ///< empty: the place itself
+  bool has_name_ = false;  ///< the file is at `beside_`
   int fd_ = -1;
 };
 
