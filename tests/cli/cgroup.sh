@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# A cgroup of memory and disk for one test; sourced after support.sh. It needs root, and skips with its reason elsewhere.
-# `enter PID` puts a process there. The test's end removes it.
+# A cgroup of memory and disk for one test; sourced after support.sh. It needs root, and skips with its reason
+# elsewhere. `enter PID` puts a process there. The test's end removes it.
 # shellcheck shell=sh disable=SC2034,SC2154 # what is set here is read by the tests, and the reverse
 
 skip() {
