@@ -110,6 +110,9 @@ struct Life {
   std::optional<DiedAt> died = {};  ///< the producer before, and none has come further since
   StartedWith started = {};
   std::vector<LifeMember> members = {};
+  /// Not in the file: those of it that hold no lock. They have died, or a person removed the
+  /// stream's directory with the locks. No place is kept for them; who comes was a member.
+  std::vector<LifeMember> lost = {};
   /// What was set while it was served, by name.
   std::map<std::string, std::string> settings = {};
   /// By position: the ids of samples that stand in for bad ones.

@@ -92,7 +92,7 @@ std::string LifeBook::take_over() {
 
 void LifeBook::go_on_with(Life last) {
   std::vector<LifeMember>& members = last.members;
-  forget_the_dead(members);
+  forget_the_dead(last);
   const std::vector<LifeMember> all = members;
   join_attachments(members);
   if (members.empty()) return;
@@ -106,9 +106,11 @@ void LifeBook::go_on_with(Life last) {
 }
 
 /// Of a group of which any rank lives, those that are gone stay: its ranks get to know that.
-void LifeBook::forget_the_dead(std::vector<LifeMember>& members) const {
+void LifeBook::forget_the_dead(Life& last) const {
+  std::vector<LifeMember>& members = last.members;
   for (LifeMember& member : members) {
     if (member.gone || is_alive(member)) continue;
+    last.lost.push_back(member);
     remove_member_lock(directory_, member.lock);
     member.gone = RankLoss::died;
     member.follows.reset();
@@ -213,8 +215,11 @@ void LifeBook::note(StreamPoint position, std::uint64_t epoch,
   warn(warning);
 }
 
-void LifeBook::keep_settings(const std::map<std::string, std::string>& settings) {
+void LifeBook::keep_settings(const std::map<std::string, std::string>& settings,
+                             std::uint64_t change) {
   std::unique_lock lock(mutex_);
+  if (change < settings_change_) return;
+  settings_change_ = change;
   life_.settings = settings;
   const std::string warning = write();
   lock.unlock();

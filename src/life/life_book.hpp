@@ -51,8 +51,8 @@ class LifeBook final : public Substitutions {
   [[nodiscard]] const std::map<std::string, std::string>& settings() const noexcept {
     return settings_;
   }
-  /// Writes them. From any thread.
-  void keep_settings(const std::map<std::string, std::string>& settings);
+  /// Writes them, unless those of a later change were written. From any thread.
+  void keep_settings(const std::map<std::string, std::string>& settings, std::uint64_t change);
   /// Those of all lives. From any thread.
   [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t position) const override {
     return stand_ins_.at(position);
@@ -68,7 +68,7 @@ class LifeBook final : public Substitutions {
   // `mutex_` is held by the caller, who warns without it. A warning is empty for none.
   [[nodiscard]] std::string take_over();
   void go_on_with(Life last);
-  void forget_the_dead(std::vector<LifeMember>& members) const;
+  void forget_the_dead(Life& last) const;
   [[nodiscard]] std::string write() noexcept;
   [[nodiscard]] std::string warning_of(const char* what, const std::exception& error);
 
@@ -83,7 +83,8 @@ class LifeBook final : public Substitutions {
   std::atomic<bool> has_decided_{false};  ///< since the file was written
   std::mutex mutex_;                      ///< of what follows, and of the file
   Life life_;
-  std::vector<LifeMember> earlier_;  ///< attachments to earlier producers that are not given up
+  std::vector<LifeMember> earlier_;    ///< attachments to earlier producers that are not given up
+  std::uint64_t settings_change_ = 0;  ///< that was written last
   std::uint64_t written_ns_ = 0;
   bool has_changed_ = false;
   bool has_passed_ = false;

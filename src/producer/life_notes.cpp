@@ -57,7 +57,7 @@ void LifeNotes::note_death(const ReturningMembers::Decision& decision,
   if (before() == nullptr) return;
   DiedAt died;
   for (const ReturningMembers::Place& place : decision.places) {
-    if (!place.waiting || !place.waiting->hello.resumes) continue;
+    if (!place.waiting || !place.waiting->hello.resumes || place.waiting->is_stranger) continue;
     const Resumes& board = *place.waiting->hello.resumes;
     if (to_hex(board.incarnation) != before()->incarnation) continue;
     died.from = std::max(died.from, board.published);

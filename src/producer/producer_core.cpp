@@ -66,7 +66,9 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
       commands_(*this) {
   if (life_) {
     settings_.go_on(
-        life_->settings(), [this](const auto& values) { life_->keep_settings(values); }, log_);
+        life_->settings(),
+        [this](const auto& values, std::uint64_t change) { life_->keep_settings(values, change); },
+        log_);
   } else {
     settings_.go_on({}, {}, log_);
   }

@@ -112,7 +112,7 @@ Refusal RankChecks::refusal_of_late(const Hello& hello) const {
   return broken(hello.group, lost
                                  ? lost->text()
                                  : "this producer does not know where its ranks were, as they came "
-                                   "one after the other and no life file was left");
+                                   "one after the other and no life file has them");
 }
 
 }  // namespace batchcast::inline v0_1::detail

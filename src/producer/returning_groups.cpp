@@ -23,7 +23,7 @@ ReturningGroups::ReturningGroups(const Life* before, const ReturningMembers::Dec
 
 /// Those that come, or whose places are kept.
 void ReturningGroups::note(const ReturningMembers::Place& place) {
-  if (place.waiting && !place.waiting->hello.resumes) return;
+  if (place.waiting && (!place.waiting->hello.resumes || place.waiting->is_stranger)) return;
   const std::uint32_t world =
       place.waiting ? place.waiting->hello.world : place.missing->group.world;
   if (world == 0) return;

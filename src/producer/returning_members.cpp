@@ -20,6 +20,11 @@ MemberKey member_of(const Resumes& resumes) {
   return {to_hex(resumes.incarnation), resumes.consumer_id};
 }
 
+bool is_from(const LifeMember& member, const Hello& hello) {
+  return hello.resumes && member.is(member_of(*hello.resumes)) &&
+         member.group == Group(hello.group, hello.rank, hello.world);
+}
+
 void ReturningMembers::expect(const Life& life, std::uint64_t capacity) {
   life_ = life;
   capacity_ = capacity;
@@ -40,8 +45,15 @@ void ReturningMembers::note_group(bool waits, std::uint64_t now_ns) noexcept {
 ConsumerKey ReturningMembers::add(const Hello& hello, std::uint32_t pid, std::uint64_t now_ns) {
   if (!is_gathering()) since_ns_ = now_ns;
   const ConsumerKey key = returning_bit | ++keys_;
-  waiting_.push_back({key, hello, pid});
+  waiting_.push_back({key, hello, pid, is_stranger(hello)});
   return key;
+}
+
+bool ReturningMembers::is_stranger(const Hello& hello) const {
+  if (!hello.resumes || !life_) return false;
+  const auto sent = [&](const LifeMember& member) { return is_from(member, hello); };
+  return std::none_of(life_->members.begin(), life_->members.end(), sent) &&
+         std::none_of(life_->lost.begin(), life_->lost.end(), sent);
 }
 
 bool ReturningMembers::remove(ConsumerKey key) {
@@ -60,7 +72,7 @@ std::vector<LifeMember> ReturningMembers::missing() const {
   if (!life_) return missing;
   for (const LifeMember& member : life_->members) {
     const bool came = std::any_of(waiting_.begin(), waiting_.end(), [&](const WaitingHello& one) {
-      return one.hello.resumes && member.is(member_of(*one.hello.resumes));
+      return is_from(member, one.hello);
     });
     if (!came && member.gates()) missing.push_back(member);
   }
@@ -73,9 +85,8 @@ std::vector<LifeMember> ReturningMembers::missing() const {
 std::uint64_t ReturningMembers::place_of(const LifeMember& member) const {
   std::uint64_t place = member.floor.position;
   for (const WaitingHello& one : waiting_) {
-    if (!one.hello.resumes || to_hex(one.hello.resumes->incarnation) != member.key.incarnation) {
-      continue;
-    }
+    if (!one.hello.resumes || one.is_stranger) continue;
+    if (to_hex(one.hello.resumes->incarnation) != member.key.incarnation) continue;
     const Resumes& board = *one.hello.resumes;
     for (const std::uint64_t oldest : {board.kept_from, board.valid_from}) {
       if (oldest <= board.published) place = std::max(place, oldest);

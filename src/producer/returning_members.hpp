@@ -23,15 +23,20 @@ namespace batchcast::inline v0_1::detail {
   return hello.resumes && hello.resumes->in_loop;
 }
 
+/// Whether that hello is from `member`, as the rank that it was.
+[[nodiscard]] bool is_from(const LifeMember& member, const Hello& hello);
+
 /// A hello that waits at the door until it is decided where the stream goes on.
 struct WaitingHello {
   ConsumerKey key = 0;
   Hello hello;
   std::uint32_t pid = 0;
+  /// What it resumes is no member of the life file: it has no say in where the stream goes on.
+  bool is_stranger = false;
 
-  /// Where it goes on; nothing for a newcomer, or between two loops.
+  /// Where it goes on; nothing for a newcomer, a stranger, or between two loops.
   [[nodiscard]] std::optional<std::uint64_t> place() const noexcept {
-    const bool has_place = is_in_loop(hello) && hello.join == Join::at;
+    const bool has_place = is_in_loop(hello) && hello.join == Join::at && !is_stranger;
     const bool is_near = hello.cursor < limits::cursor_limit;  // else `join` refuses it
     return has_place && is_near ? std::optional(hello.cursor) : std::nullopt;
   }
@@ -58,7 +63,8 @@ class ReturningMembers {
   /// as a newcomer does.
   void note_group(bool waits, std::uint64_t now_ns) noexcept;
   [[nodiscard]] bool is_decided() const noexcept { return is_decided_; }
-  /// Returns a key that no consumer has.
+  /// Returns a key that no consumer has. Where a life file is known, one that resumes what is not
+  /// in it is a stranger.
   [[nodiscard]] ConsumerKey add(const Hello& hello, std::uint32_t pid, std::uint64_t now_ns);
   /// Removes one that has gone. False if none waits by that key.
   bool remove(ConsumerKey key);
@@ -91,6 +97,7 @@ class ReturningMembers {
   [[nodiscard]] std::vector<LifeMember> missing() const;
 
  private:
+  [[nodiscard]] bool is_stranger(const Hello& hello) const;
   [[nodiscard]] std::uint64_t place_of(const LifeMember& member) const;
   void finish(Decision& decision, std::uint64_t samples_per_epoch);
 

@@ -85,7 +85,8 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
                                                    ReturningGroups& groups) {
   const Hello& hello = waiting.hello;
   const bool is_rank = hello.world != 0;
-  if (is_rank && groups_.has_name(hello.group)) return rank_checks_.refusal_of_late(hello);
+  const bool has_no_group = waiting.is_stranger || groups_.has_name(hello.group);
+  if (is_rank && has_no_group) return rank_checks_.refusal_of_late(hello);
   if (is_rank) {
     const auto lost = groups.lost_for(hello.group, hello.cursor);
     if (lost || groups.has(hello.group, hello.rank)) {
@@ -177,9 +178,9 @@ void Reception::set_missing(const std::string& name, bool is_missing) {
 
 /// The member comes to the place that was kept for it; nothing where there is none.
 std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std::uint32_t pid) {
-  const MemberKey key = member_of(*hello.resumes);
-  const auto found = std::find_if(absent_.begin(), absent_.end(),
-                                  [&](const auto& one) { return one.second.member.is(key); });
+  const auto found = std::find_if(absent_.begin(), absent_.end(), [&](const auto& one) {
+    return is_from(one.second.member, hello);
+  });
   if (found == absent_.end()) return std::nullopt;
   Absent absent = std::move(found->second);
   absent_.erase(found);

@@ -33,7 +33,7 @@ void Settings::add(Setting setting) {
   if (said) log_(said->level, said->text);
 }
 
-void Settings::go_on(Values earlier, std::function<void(const Values&)> keep, LogCallback log) {
+void Settings::go_on(Values earlier, Keep keep, LogCallback log) {
   const std::lock_guard lock(mutex_);
   kept_ = std::move(earlier);
   keep_ = std::move(keep);
@@ -111,8 +111,9 @@ std::vector<Settings::Changed> Settings::set(
     }
   }
   const Values kept = kept_;
+  const std::uint64_t change = ++changes_;
   lock.unlock();  // it writes a file, and may log
-  if (keep_) keep_(kept);
+  if (keep_) keep_(kept, change);
   tell(changed);
   return changed;
 }

@@ -6,6 +6,7 @@
 #include <batchcast/producer.hpp>
 
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -25,8 +26,10 @@ class Settings {
   using Values = std::map<std::string, std::string>;
   /// Comes first. What an earlier producer of the stream was set to is set as soon as that setting
   /// is there. `keep`, if there is one, gets what is set to other values than it had when it was
-  /// added, each time that changes. `log` gets a line for each value that changes.
-  void go_on(Values earlier, std::function<void(const Values&)> keep, LogCallback log);
+  /// added, each time that changes, and the number of that change. It is called without a lock: of
+  /// two changes at once the later one may come first. `log` gets a line for each value that changes.
+  using Keep = std::function<void(const Values&, std::uint64_t change)>;
+  void go_on(Values earlier, Keep keep, LogCallback log);
   /// Waits for a call of it that is under way.
   void remove(const std::string& name);
 
@@ -61,7 +64,8 @@ class Settings {
   std::condition_variable added_;
   std::map<std::string, Known> settings_;
   Values kept_;  ///< also of settings that are not there yet
-  std::function<void(const Values&)> keep_;
+  Keep keep_;
+  std::uint64_t changes_ = 0;
   LogCallback log_;
 };
 

@@ -24,9 +24,7 @@ std::string name_of(const struct stat& file) {
   return text.data();
 }
 
-}  // namespace
-
-std::optional<std::int32_t> looker_at_lock(const std::string& path) {
+std::optional<std::int32_t> first_that_locks(const std::string& path, const char* wanted_access) {
   struct stat file;
   if (::stat(path.c_str(), &file) != 0) return std::nullopt;
   const std::string wanted = name_of(file);
@@ -37,11 +35,21 @@ std::optional<std::int32_t> looker_at_lock(const std::string& path) {
     std::string number, kind, manner, access, name;
     std::int32_t pid = 0;
     if (words >> number >> kind >> manner >> access >> pid >> name && kind == "FLOCK" &&
-        access == "READ" && name == wanted) {
+        access == wanted_access && name == wanted) {
       return std::max(pid, 0);
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::int32_t> looker_at_lock(const std::string& path) {
+  return first_that_locks(path, "READ");
+}
+
+std::optional<std::int32_t> holder_of_lock(const std::string& path) {
+  return first_that_locks(path, "WRITE");
 }
 
 }  // namespace batchcast::inline v0_1

@@ -274,6 +274,39 @@ kill -0 $producer || fail "a producer of another recipe was killed"
 kill -TERM $producer
 wait $producer $consumer
 
+echo "-- a keeper takes another one's place, and not where its producer is refused"
+"$batchcast" serve $source --stream s --wait-for 1 --keep-alive >"$work/kept" 2>&1 &
+keeper=$!
+"$batchcast" consume s --epochs 1 --digest --json --connect-timeout 20 >"$work/c64" 2>"$work/e64" &
+consumer=$!
+until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'"
+worker=$(cat "$work/streams/s/lock")
+kill -STOP $consumer  # the epoch does not end meanwhile
+expect 3 'take its place with --replace' serve $source --stream s --keep-alive
+expect 3 'is not replaced: it has other data or another recipe' \
+  serve synthetic:3x128x128 --samples 1000 --seed 5 --memory 32MiB --stream s --replace --keep-alive
+kill -0 $keeper || fail "a keeper of another recipe was killed"
+same "worker of a keeper that is not replaced" "$worker" "$(cat "$work/streams/s/lock")"
+"$batchcast" serve $source --stream s --replace --keep-alive >"$work/again" 2>&1 &
+again=$!
+wait $keeper 2>/dev/null
+same "exit code of a keeper that is replaced" 137 $?
+until_true sh -c "test -S '$work/streams/s/door' && [ \"\$(cat '$work/streams/s/lock')\" != $worker ]" ||
+  fail "the next keeper says $(cat "$work/again")"
+until_true sh -c "! flock -n '$work/streams/.s.keeper' true" || fail "the next keeper has no lock"
+expect 3 'keeps the stream .s. alive' serve $source --stream s --keep-alive
+kill -CONT $consumer
+wait $consumer || fail "a consumer of a replaced keeper: $(cat "$work/e64")"
+same "its digest" "${calm%% *}" "$(digests_of "$work/c64")"
+worker=$(cat "$work/streams/s/lock")
+kill -KILL "$worker"
+until_true grep -q 'is started again' "$work/again"
+until_true sh -c "test -S '$work/streams/s/door' && [ \"\$(cat '$work/streams/s/lock')\" != $worker ]"
+kill -TERM $again
+wait $again
+same "exit code of the keeper that took the place" 0 $?
+[ ! -e "$work/streams/.s.keeper" ] || fail "the lock of a keeper is left"
+
 echo "-- a producer is replaced, also one that is stopped"
 for signal in CONT STOP; do
   "$batchcast" serve $source --stream s --wait-for 2 >/dev/null 2>&1 &

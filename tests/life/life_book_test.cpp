@@ -79,6 +79,21 @@ TEST_CASE("the next producer finds the members that live, and where they are") {
   CHECK(before.members.front().floor == StreamPoint{15});
 }
 
+TEST_CASE("members whose locks were removed with the directory are known, and have no place") {
+  Lives lives;
+  LifeBook& first = lives.begin();
+  const FileDescriptor one = first.admit(lives.member(1, 10));
+  const LifeMember known = lives.member(1, 0);
+  std::filesystem::remove_all(lives.path());
+  std::filesystem::create_directory(lives.path());
+  FileDescriptor two = first.admit(lives.member(2, 20));
+  const Life before = lives.begin().before().value();
+  REQUIRE(before.members.size() == 1);
+  CHECK(before.members.front().name == "t2");
+  REQUIRE(before.lost.size() == 1);
+  CHECK(before.lost.front().key == known.key);
+}
+
 TEST_CASE("a member survives a second death, whether it has come or not") {
   Lives lives;
   LifeBook& first = lives.begin();
@@ -327,7 +342,9 @@ TEST_CASE("what stands in for bad samples is written before it is published") {
 TEST_CASE("what was set is for a producer that is started again by itself") {
   Lives lives;
   using Values = std::map<std::string, std::string>;
-  lives.begin().keep_settings({{"ahead", "5"}});
+  LifeBook& first = lives.begin();
+  first.keep_settings({{"ahead", "5"}}, 2);
+  first.keep_settings({{"ahead", "4"}}, 1);  // both were set at once, and this one was first
   CHECK(read_life(lives.path())->settings == Values{{"ahead", "5"}});
   SECTION("started by a keeper, also where no trainer is there") {
     for (int death = 0; death < 2; ++death) {

@@ -154,6 +154,54 @@ TEST_CASE("a member comes by an attachment that it had before, too") {
   CHECK(returning.is_due(began_ns));
 }
 
+TEST_CASE("a hello that resumes what the life file does not have moves neither stream nor member") {
+  ReturningMembers returning;
+  Life life = life_of({member(1, 40), member(2, 30)});
+  life.lost = {member(3, 20)};
+  returning.expect(life, capacity);
+  Hello stranger = resuming(9, 0);
+  stranger.resumes->kept_from = 35;
+  stranger.resumes->published = 80;
+  SECTION("another consumer") {
+    static_cast<void>(returning.add(stranger, 1, began_ns));
+    CHECK_FALSE(returning.is_due(over_ns - 1));
+    const Given given = decide(returning);
+    CHECK(given.begin == 30U);
+    CHECK(given.places == Names{"t2@30", "t1@40", "came@?"});
+  }
+  SECTION("the consumer, as a rank that it was not") {
+    Hello rank = resuming(2, 0);
+    rank.group = "g";
+    rank.world = 2;
+    static_cast<void>(returning.add(rank, 1, began_ns));
+    CHECK(returning.missing().size() == 2);
+    CHECK(decide(returning).begin == 30U);
+  }
+  SECTION("but one whose lock was removed is no stranger") {
+    static_cast<void>(returning.add(resuming(3, 25), 1, began_ns));
+    const Given given = decide(returning);
+    CHECK(given.begin == 25U);
+    CHECK(given.places == Names{"came@25", "t2@30", "t1@40"});
+  }
+}
+
+TEST_CASE("a rank is the member that it was, and no other") {
+  LifeMember rank = member(1, 40);
+  rank.group = {"g", 1U, 2U};
+  Hello hello = resuming(1, 45);
+  CHECK_FALSE(is_from(rank, hello));
+  hello.group = "g";
+  hello.rank = 1;
+  hello.world = 2;
+  CHECK(is_from(rank, hello));
+  hello.world = 3;
+  CHECK_FALSE(is_from(rank, hello));
+  hello.world = 2;
+  hello.rank = 0;
+  CHECK_FALSE(is_from(rank, hello));
+  CHECK_FALSE(is_from(rank, Hello()));
+}
+
 TEST_CASE("one that pauses between loops keeps its place within one") {
   ReturningMembers returning;
   LifeMember within = member(2, 10), between = member(3, 5);

@@ -5,10 +5,12 @@
 #include <batchcast/core/error.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -68,7 +70,7 @@ TEST_CASE("what an earlier producer was set to is set once it is there, and kept
   std::string told;
   settings.go_on(
       {{"ahead", "5"}, {"workers", "many"}, {"gone", "1"}},
-      [&](const auto& values) { kept = values; },
+      [&](const auto& values, std::uint64_t) { kept = values; },
       [&](LogLevel, std::string_view text) { told += text; });
   std::string ahead = "2";
   std::string workers = "1";
@@ -90,4 +92,21 @@ TEST_CASE("what an earlier producer was set to is set once it is there, and kept
   CHECK(kept == Values{{"gone", "1"}, {"workers", "4"}});
   CHECK_THROWS_AS(settings.set({{"workers", "3"}, {"workers", "many"}}), InvalidArgument);
   CHECK(kept.at("workers") == "4");
+}
+
+TEST_CASE("of two changes at once the later one has the greater number, whichever is kept first") {
+  Settings settings;
+  std::vector<std::pair<std::uint64_t, std::string>> kept;
+  std::string ahead = "1";
+  settings.go_on(
+      {},
+      [&](const auto& values, std::uint64_t change) {
+        if (change == 1)
+          static_cast<void>(settings.set({{"ahead", "3"}}));  // as another thread may
+        kept.emplace_back(change, values.at("ahead"));
+      },
+      [](LogLevel, std::string_view) {});
+  settings.add({"ahead", [&] { return ahead; }, [&](const std::string& value) { ahead = value; }});
+  static_cast<void>(settings.set({{"ahead", "2"}}));
+  CHECK(kept == std::vector<std::pair<std::uint64_t, std::string>>{{2, "3"}, {1, "2"}});
 }

@@ -93,6 +93,38 @@ def test_a_wait_has_an_end_and_a_reason(serve):
         assert "goes on at position 0" in told[-1][1]
 
 
+def test_a_loop_goes_on_after_producer_gone(serve):
+    served = serve("synthetic:1", samples=64, memory="1MiB", wait_for=2)
+    with bc.Consumer("s", 64, gone_timeout=0.2, log=lambda *words: None) as consumer:
+        loop = iter(consumer)
+        served.kill()
+        for _ in range(2):
+            with pytest.raises(bc.ProducerGone):
+                next(loop)
+        serve("synthetic:1", samples=64, memory="1MiB")
+        while (batch := next_of(loop)) is None:
+            pass  # it takes longer than that to start
+        assert (batch.position, batch.size) == (0, 64)
+        assert next(loop, None) is None  # its epoch is over
+
+
+def next_of(loop):
+    try:
+        return next(loop)
+    except bc.ProducerGone:
+        return None
+
+
+def test_a_loop_says_each_time_that_its_producer_is_gone(serve):
+    served = serve("synthetic:1", samples=64, memory="1MiB", wait_for=2)
+    with bc.Consumer("s", 64, on_producer_gone="error") as consumer:
+        loop = iter(consumer)
+        served.kill()
+        for _ in range(2):
+            with pytest.raises(bc.ProducerGone):
+                next(loop)
+
+
 def test_a_trainer_with_start_starts_the_next_producer(directory):
     start = bc.Start("synthetic:1", idle_exit=5, arguments=["--samples", "64"])
     with bc.Consumer("s", 64, start=start) as consumer:

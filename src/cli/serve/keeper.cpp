@@ -20,6 +20,7 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,27 +42,47 @@ constexpr std::uint64_t first_pause_ms = 100;
 constexpr std::uint64_t longest_pause_ms = 10'000;
 constexpr double sound_after_s = 60;  // a worker that ran for so long did not die of its start
 
-FileDescriptor locked(const std::string& stream, const std::string& path) {
+constexpr std::uint64_t look_every_ms = 20;  // for the lock of a keeper that is replaced
+
+timespec timespec_of(std::uint64_t ns) {
+  return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
+}
+
+/// Empty where another keeper has it.
+FileDescriptor try_lock(const std::string& path) {
   FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) throw SystemError(text("batchcast: open {}", path), errno);
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
-  throw StreamTaken(
-      text("batchcast: another `serve {}` keeps the stream `{}` alive. End it first, with "
-           "`batchcast stop {}`.",
-           option, stream, stream));
+  struct stat status;
+  const bool has = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
+                   ::fstat(file.get(), &status) == 0 &&
+                   status.st_nlink != 0;  // else it was removed
+  return has ? std::move(file) : FileDescriptor();
 }
 
 class Keeper {
  public:
-  Keeper(std::string stream, const std::string& base, std::uint32_t give_up_after)
+  Keeper(std::string stream, const std::string& base, std::uint32_t give_up_after, bool replaces)
       : stream_(std::move(stream)),
         base_(base),
+        path_(keeper_path(base_, stream_)),
+        lock_(try_lock(path_)),
         give_up_after_(give_up_after),
         words_(without_flag(own_words(), option)) {
     ::sigemptyset(&signals_);
+    if (!lock_ && !replaces) {
+      throw StreamTaken(
+          text("batchcast: another `serve {}` keeps the stream `{}` alive. End it first, with "
+               "`batchcast stop {}`, or take its place with {}.",
+               option, stream_, stream_, replace_flag));
+    }
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::sigaddset(&signals_, signal);
     ::sigprocmask(SIG_BLOCK, &signals_, nullptr);
   }
+  ~Keeper() {
+    if (lock_) ::unlink(path_.c_str());
+  }
+  Keeper(const Keeper&) = delete;
+  Keeper& operator=(const Keeper&) = delete;
 
   int run() {
     for (std::uint64_t pause_ms = first_pause_ms;;) {
@@ -159,7 +180,7 @@ class Keeper {
       int status = 0;
       if (::waitpid(worker, &status, WNOHANG) == worker) return status;
       siginfo_t info;
-      const int signal = ::sigwaitinfo(&signals_, &info);
+      const int signal = lock_ ? ::sigwaitinfo(&signals_, &info) : wait_for_lock(info);
       if (signal <= 0 || signal == SIGCHLD) continue;
       asked_ = signal;
       // The terminal sends its signals to both.
@@ -167,13 +188,18 @@ class Keeper {
     }
   }
 
+  /// The worker kills the keeper that has it. Returns the signal that came meanwhile, or nothing.
+  [[nodiscard]] int wait_for_lock(siginfo_t& info) {
+    lock_ = try_lock(path_);
+    const timespec wait = timespec_of(lock_ ? 0 : look_every_ms * 1'000'000);
+    return ::sigtimedwait(&signals_, &info, &wait);
+  }
+
   /// True if this process is asked to end meanwhile.
   [[nodiscard]] bool pause(std::uint64_t ms) {
     const std::uint64_t until_ns = now_ns() + ms * 1'000'000;
     for (std::uint64_t now = now_ns(); now < until_ns; now = now_ns()) {
-      const std::uint64_t left_ns = until_ns - now;
-      const timespec left{static_cast<time_t>(left_ns / 1'000'000'000),
-                          static_cast<long>(left_ns % 1'000'000'000)};
+      const timespec left = timespec_of(until_ns - now);
       const int signal = ::sigtimedwait(&signals_, nullptr, &left);
       if (signal <= 0 || signal == SIGCHLD) continue;
       asked_ = signal;
@@ -184,6 +210,8 @@ class Keeper {
 
   const std::string stream_;
   const std::string base_;
+  const std::string path_;
+  FileDescriptor lock_;  ///< empty until the keeper that is replaced is gone
   const std::uint32_t give_up_after_;
   std::vector<std::string> words_;
   sigset_t signals_;
@@ -193,12 +221,9 @@ class Keeper {
 
 }  // namespace
 
-int keep_alive(const std::string& stream, const std::string& base, std::uint32_t give_up_after) {
-  const std::string lock = keeper_path(base, stream);
-  const FileDescriptor held = locked(stream, lock);
-  const int code = Keeper(stream, base, give_up_after).run();
-  ::unlink(lock.c_str());
-  return code;
+int keep_alive(const std::string& stream, const std::string& base, std::uint32_t give_up_after,
+               bool replaces) {
+  return Keeper(stream, base, give_up_after, replaces).run();
 }
 
 }  // namespace batchcast::cli

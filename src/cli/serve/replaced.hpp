@@ -11,9 +11,10 @@ namespace batchcast::cli {
 /// It counts for one start: what starts a producer again leaves it out.
 inline constexpr const char* replace_flag = "--replace";
 
-/// What `serve --replace` does first: kills the producer that has the stream, and waits until the
-/// name is free. Does nothing where none has it. Throws StreamTaken where that process cannot be
-/// seen from here, as in another container, or does not go.
+/// What `serve --replace` does first: kills the keeper of the stream, unless it is this process's
+/// own, and the producer that has the stream. Waits until the name is free. Does nothing where none
+/// has it. Throws StreamTaken where such a process cannot be seen from here, as in another
+/// container, or does not go.
 void replace_producer(const std::string& stream, const StreamPaths& paths);
 
 /// Throws StreamTaken where trainers of that producer would fail on this one, which has other data

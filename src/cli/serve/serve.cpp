@@ -201,7 +201,7 @@ int run(Options options, const CLI::App& serve) {
   if (options.keep_alive) {
     const StreamPaths paths = paths_of(options.producer);
     const std::string base = std::filesystem::path(paths.directory).parent_path().string();
-    return keep_alive(options.producer.stream, base, options.give_up_after);
+    return keep_alive(options.producer.stream, base, options.give_up_after, options.replace);
   }
   Interrupts interrupts;
   if (takes_tokenizer(options.dataset)) {

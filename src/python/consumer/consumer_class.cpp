@@ -7,6 +7,7 @@
 #include "python/consumer/trainer.hpp"
 
 #include <batchcast/checkpoint.hpp>
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <nanobind/stl/optional.h>
@@ -66,7 +67,7 @@ class Loop {
     // An exception of `next` does not end the epoch: a checkpoint needs the cursor there.
     over_ = timeout_ms < 0;
     inside_ = false;
-    std::optional<Batch> batch = trainer().next(timeout_ms);
+    std::optional<Batch> batch = riding([&] { return trainer().next(timeout_ms); });
     over_ = !batch;
     if (!batch) throw nb::stop_iteration();
     inside_ = true;
@@ -77,7 +78,7 @@ class Loop {
     if (is_over()) throw nb::stop_iteration();
     over_ = timeout_ms < 0;
     inside_ = false;
-    nb::object batch = trainer().hold(timeout_ms);
+    nb::object batch = riding([&] { return trainer().hold(timeout_ms); });
     over_ = !batch.is_valid();
     if (over_) throw nb::stop_iteration();
     epoch_ = nb::inst_ptr<Batch>(batch)->epoch();
@@ -94,6 +95,16 @@ class Loop {
   }
 
  private:
+  /// Without a producer the loop is not over: it goes on with the next one, or says so again.
+  template <class Call>
+  [[nodiscard]] auto riding(Call&& call) {
+    try {
+      return call();
+    } catch (const ProducerGone&) {
+      over_ = false;
+      throw;
+    }
+  }
   [[nodiscard]] Trainer& trainer() const { return *nb::inst_ptr<Trainer>(consumer_); }
 
   nb::object consumer_;
