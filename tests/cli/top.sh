@@ -60,7 +60,7 @@ else
 fi
 
 echo "-- plain text and JSON"
-serve synthetic:3x8x8 --stream images --dtype u8 --samples 1000000 --memory 4MiB --workers 1
+serve synthetic:3x8x8 --stream images --dtype u8 --samples 1000000 --memory 4MiB --workers 1 --heads 1
 until_true lists '"stream":"images"' || fail "no stream: $(cat "$work/serve.err")"
 for name in quick slow; do
   timeout 120 "$batchcast" consume images --name $name --batch-size 32 >/dev/null 2>&1 &
