@@ -5,6 +5,7 @@
 #include <batchcast/core/group.hpp>
 #include <batchcast/core/options.hpp>
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <map>
@@ -32,7 +33,13 @@ struct MemberKey {
   friend auto operator<=>(const MemberKey&, const MemberKey&) = default;
 };
 
-/// A consumer that goes on with the next producer. It lives as long as its lock is held.
+/// An attachment of a member to an earlier producer, which it may not have given up yet.
+struct EarlierAttachment {
+  MemberKey key;
+  std::string lock;  ///< a file's name in the stream's directory
+};
+
+/// A consumer that goes on with the next producer. It lives as long as any of its locks is held.
 struct LifeMember {
   MemberKey key;
   /// Its attachment to an earlier producer, which it has not given up yet: the same consumer.
@@ -51,6 +58,15 @@ struct LifeMember {
   Tail tail = Tail::keep;
   std::uint64_t ended = 0;            ///< it has reported the end of all epochs below
   std::optional<RankLoss> gone = {};  ///< it lives no more, and others of its group do
+  /// Not in the file. A welcome that its producer did not live to see read leaves the consumer with
+  /// the attachment before.
+  std::vector<EarlierAttachment> earlier = {};
+
+  /// Whether a hello that resumes `attachment` is from this member.
+  [[nodiscard]] bool is(const MemberKey& attachment) const noexcept {
+    return key == attachment || std::any_of(earlier.begin(), earlier.end(),
+                                            [&](const auto& one) { return one.key == attachment; });
+  }
 
   /// Whether the producer waits for it at its floor.
   [[nodiscard]] bool gates() const noexcept {

@@ -7,6 +7,7 @@
 #include <batchcast/core/text.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
 #include <iterator>
@@ -35,6 +36,28 @@ bool are_of_one_group(const LifeMember& one, const LifeMember& other) {
 bool has_others(const std::vector<LifeMember>& members, const LifeMember& gone) {
   return std::any_of(members.begin(), members.end(), [&](const LifeMember& one) {
     return !one.gone && are_of_one_group(one, gone);
+  });
+}
+
+/// One that was let in again, and had not given up the attachment before, has two. It may resume
+/// either: its producer may have been killed before the consumer read the welcome.
+void join_attachments(std::vector<LifeMember>& members) {
+  const std::vector<LifeMember> all = members;
+  const auto followed_by = [&all](const LifeMember& member) {
+    return std::find_if(all.begin(), all.end(), [&](const LifeMember& one) {
+      return member.follows && *member.follows == one.key;
+    });
+  };
+  for (LifeMember& member : members) {
+    std::size_t steps = 0;  // a file may have a ring of them
+    for (auto one = followed_by(member); one != all.end() && ++steps <= all.size();
+         one = followed_by(*one)) {
+      member.earlier.push_back({one->key, one->lock});
+    }
+  }
+  std::erase_if(members, [&](const LifeMember& member) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const LifeMember& other) { return other.follows == member.key; });
   });
 }
 
@@ -70,12 +93,8 @@ std::string LifeBook::take_over() {
 void LifeBook::go_on_with(Life last) {
   std::vector<LifeMember>& members = last.members;
   forget_the_dead(members);
-  // One that was let in again, and had not given up the attachment before, has two.
   const std::vector<LifeMember> all = members;
-  std::erase_if(members, [&](const LifeMember& member) {
-    return std::any_of(all.begin(), all.end(),
-                       [&](const LifeMember& other) { return other.follows == member.key; });
-  });
+  join_attachments(members);
   if (members.empty()) return;
   earlier_ = all;
   life_.position = last.position;
@@ -101,7 +120,11 @@ void LifeBook::forget_the_dead(std::vector<LifeMember>& members) const {
 }
 
 bool LifeBook::is_alive(const LifeMember& member) const noexcept {
-  return !member.gone && is_member_alive(directory_, member.lock);
+  return !member.gone && (is_member_alive(directory_, member.lock) ||
+                          std::any_of(member.earlier.begin(), member.earlier.end(),
+                                      [this](const EarlierAttachment& one) {
+                                        return is_member_alive(directory_, one.lock);
+                                      }));
 }
 
 FileDescriptor LifeBook::admit(LifeMember member) {

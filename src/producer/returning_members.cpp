@@ -60,7 +60,7 @@ std::vector<LifeMember> ReturningMembers::missing() const {
   if (!life_) return missing;
   for (const LifeMember& member : life_->members) {
     const bool came = std::any_of(waiting_.begin(), waiting_.end(), [&](const WaitingHello& one) {
-      return one.hello.resumes && member_of(*one.hello.resumes) == member.key;
+      return one.hello.resumes && member.is(member_of(*one.hello.resumes));
     });
     if (!came && member.gates()) missing.push_back(member);
   }
@@ -87,7 +87,7 @@ std::uint64_t ReturningMembers::place_of(const LifeMember& member) const {
 bool ReturningMembers::is_in_head(const MemberKey& key) const {
   if (!life_ || !heads_are_allowed_) return false;
   return std::any_of(life_->members.begin(), life_->members.end(),
-                     [&](const LifeMember& one) { return one.key == key && one.in_head; });
+                     [&](const LifeMember& one) { return one.is(key) && one.in_head; });
 }
 
 void ReturningMembers::finish(Decision& decision, std::uint64_t samples_per_epoch) {

@@ -182,7 +182,9 @@ void Reception::set_missing(const std::string& name, bool is_missing) {
 
 /// The member comes to the place that was kept for it; nothing where there is none.
 std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std::uint32_t pid) {
-  const auto found = absent_.find(member_of(*hello.resumes));
+  const MemberKey key = member_of(*hello.resumes);
+  const auto found = std::find_if(absent_.begin(), absent_.end(),
+                                  [&](const auto& one) { return one.second.member.is(key); });
   if (found == absent_.end()) return std::nullopt;
   Absent absent = std::move(found->second);
   absent_.erase(found);

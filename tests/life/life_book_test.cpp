@@ -103,6 +103,45 @@ TEST_CASE("a member survives a second death, whether it has come or not") {
   CHECK(before.members[0].key == comes_then.key);
 }
 
+TEST_CASE(
+    "a member that did not read the welcome of a producer that was killed goes on as before") {
+  Lives lives;
+  FileDescriptor first = lives.begin().admit(lives.member(7, 10));
+  const MemberKey first_key = lives.member(7, 0).key;
+  LifeBook& second = lives.begin();
+  LifeMember again = lives.member(8, 40);
+  again.follows = first_key;
+  FileDescriptor welcome = second.admit(again);  // in the socket of a trainer that sleeps
+  LifeBook& third = lives.begin();
+  REQUIRE(third.before());
+  REQUIRE(third.before()->members.size() == 1);
+  const LifeMember& member = third.before()->members.front();
+  CHECK(member.floor == StreamPoint{40});
+  CHECK(member.is(again.key));
+  CHECK(member.is(first_key));
+  CHECK_FALSE(member.is(lives.member(7, 0).key));
+  welcome.reset();  // it finds its producer dead
+  CHECK(third.is_alive(member));
+  first.reset();
+  CHECK_FALSE(third.is_alive(member));
+}
+
+TEST_CASE("attachments that follow each other in a ring do not hold a producer up") {
+  Lives lives;
+  LifeBook& first = lives.begin();
+  LifeMember one = lives.member(1, 10);
+  LifeMember two = lives.member(2, 20);
+  LifeMember three = lives.member(3, 30);
+  one.follows = two.key;
+  two.follows = one.key;
+  three.follows = two.key;
+  const FileDescriptor locks[] = {first.admit(one), first.admit(two), first.admit(three)};
+  const LifeBook& next = lives.begin();
+  REQUIRE(next.before());
+  REQUIRE(next.before()->members.size() == 1);
+  CHECK(next.before()->members.front().name == "t3");
+}
+
 TEST_CASE("without a living member, or with another identity, nothing is left of a life") {
   Lives lives;
   FileDescriptor lock = lives.begin().admit(lives.member(1, 10));

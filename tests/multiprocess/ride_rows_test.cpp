@@ -170,8 +170,7 @@ std::vector<Process> trainers(const Kinds& kinds, std::uint64_t pause_us) {
 
 }  // namespace
 
-// Hidden: it failed in 2 of 17 runs, and the cause is not found. By name it runs.
-TEST_CASE("trainers with windows and budgets ride through kills", "[.][ride][short][rows]") {
+TEST_CASE("trainers with windows and budgets ride through kills", "[ride][short][rows]") {
   std::mt19937_64 random(test_seed("ride with rows"));
   const Kinds& kinds = GENERATE(std::cref(single_trainers), std::cref(ranks_with_windows),
                                 std::cref(ranks_with_budgets));

@@ -169,6 +169,17 @@ TEST_CASE("once all have come, none waits any longer") {
   CHECK_FALSE(returning.is_due(began_ns + 1));
 }
 
+TEST_CASE("a member comes by an attachment that it had before, too") {
+  ReturningMembers returning;
+  LifeMember twice = member(5, 40);
+  twice.earlier = {{{incarnation, 2}, "lock"}};
+  returning.expect(life_of({twice}), capacity);
+  static_cast<void>(returning.add(resuming(3, 45), 1, began_ns));
+  CHECK_FALSE(returning.is_due(began_ns));
+  static_cast<void>(returning.add(resuming(2, 45), 1, began_ns));
+  CHECK(returning.is_due(began_ns));
+}
+
 TEST_CASE("one that pauses between loops keeps its place within one") {
   ReturningMembers returning;
   LifeMember within = member(2, 10), between = member(3, 5);
