@@ -107,7 +107,8 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
         seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
     if (auto* seated = std::get_if<Seated>(&reply)) {
       note_member(*seated, hello, waiting.pid);
-      groups.seat(hello.group, seated_rank(hello.rank, waiting.pid, *seated->ring, seated->admitted),
+      groups.seat(hello.group,
+                  seated_rank(hello.rank, waiting.pid, *seated->ring, seated->admitted),
                   hello.cursor);
       return std::move(seated->admission);
     }
