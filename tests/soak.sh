@@ -3,7 +3,8 @@
 # Copyright 2026 the batchcast authors
 #
 # soak.sh [--simulate] [SECONDS [BINARY]]: the randomised tests over and over, with growing seeds, for 600 s
-# unless told otherwise. Stops at the first failure and says which seed it was.
+# unless told otherwise, and before these 1,000 restarts of trials from checkpoints. Stops at the
+# first failure and says which seed it was.
 # soak.sh --kills [BINARY]: the storms of producers' deaths alone, until 1,000 producers and 10,000
 # trainers were killed.
 # BATCHCAST_SOAK_SEED is the first seed. With --simulate they are schedules of the simulation, on all processors.
@@ -38,7 +39,7 @@ simulate() {
 if [ "${1:-}" = --simulate ]; then
   simulate "${2:-600}" "${3:-build/release/tests/simulation/batchcast_simulation}"
 fi
-tests='[storm],[group-storm],[ride-storm],[desk],[crowd],[streams]'
+tests='[storm],[group-storm],[ride-storm],[heads-storm],[desk],[crowd],[streams]'
 seconds=${1:-600}
 producers_wanted=0
 trainers_wanted=0
@@ -67,6 +68,17 @@ goes_on() {
     [ $trainers -lt $trainers_wanted ]
 }
 
+restart_trials() {
+  if ! BATCHCAST_TEST_SCALE=20 BATCHCAST_TEST_SEED=$seed "$binary" '[heads-storm]' >"$output" 2>&1; then
+    cat "$output"
+    echo "soak: 1,000 restarts failed, with BATCHCAST_TEST_SCALE=20 BATCHCAST_TEST_SEED=$seed"
+    exit 1
+  fi
+  echo "soak: 1,000 restarts of trials, $(($(date +%s) - started)) s"
+}
+
+started=$(date +%s)
+if [ $producers_wanted = 0 ]; then restart_trials; fi
 started=$(date +%s)
 round=0
 producers=0

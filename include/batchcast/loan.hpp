@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 namespace batchcast::inline v0_1 {
 namespace detail {
 class ProducerCore;
+class HostRing;
 }
 
 /// What a loan shows; see BatchContents.
@@ -24,6 +26,8 @@ struct LoanContents {
   std::uint64_t size = 0;
   std::uint64_t epoch = 0;
   std::uint64_t index_in_epoch = 0;
+  std::shared_ptr<detail::HostRing> head = {};  ///< null: it is of the leading ring
+  std::uint64_t lent_ns = 0;                    ///< 0: that is not measured
 };
 
 /// Consecutive places of the ring, to be filled and published. Move-only. Loans may be filled and
@@ -34,12 +38,12 @@ struct LoanContents {
 class Loan {
  public:
   Loan(Loan&& other) noexcept
-      : core_(std::exchange(other.core_, nullptr)), contents_(other.contents_) {}
+      : core_(std::exchange(other.core_, nullptr)), contents_(std::move(other.contents_)) {}
   Loan& operator=(Loan&& other) noexcept {
     if (this != &other) {
       give_back();
       core_ = std::exchange(other.core_, nullptr);
-      contents_ = other.contents_;
+      contents_ = std::move(other.contents_);
     }
     return *this;
   }
@@ -127,12 +131,13 @@ class Loan {
 
  private:
   friend class Producer;
-  Loan(detail::ProducerCore& core, const LoanContents& contents) noexcept
-      : core_(&core), contents_(contents) {}
+  Loan(detail::ProducerCore& core, LoanContents contents) noexcept
+      : core_(&core), contents_(std::move(contents)) {}
   struct Rows {
     std::byte* data = nullptr;
     std::size_t count = 0;
   };
+  [[nodiscard]] detail::HostRing& ring() const noexcept;
   [[nodiscard]] std::byte* data(std::size_t index) const noexcept;
   [[nodiscard]] Rows rows_of(std::size_t sample, std::size_t field) const;
   void give_back() noexcept;

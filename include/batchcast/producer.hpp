@@ -32,7 +32,7 @@ class Substitutions;
 struct ConsumerInfo {
   std::uint64_t id = 0;  ///< unique in the stream's life
   std::string name;
-  std::string placement;  ///< host, cuda:0
+  std::string placement;  ///< host, cuda:0; in a head: head-1
   std::uint32_t pid = 0;
   std::uint32_t batch_size = 0;
   Pace pace = Pace::lockstep;
@@ -70,7 +70,7 @@ struct Setting {
 
 /// One of the rings that show a stream.
 struct RingInfo {
-  std::string placement;  ///< host, cuda:0
+  std::string placement;  ///< host, cuda:0; of a head: head-1
   std::string id;         ///< host, or the GPU's UUID
   std::uint64_t capacity = 0;
   std::uint64_t memory = 0;  ///< bytes of samples there
@@ -80,6 +80,10 @@ struct RingInfo {
   /// Published samples that its slowest consumer has not released; without one, all that it holds.
   std::uint64_t used = 0;
   std::vector<AxisInfo> axes = {};
+  std::uint32_t trainers = 0;
+  /// While the stream has heads: of the workers' time, what this ring got in the last second. Else,
+  /// and for a ring on a GPU, negative.
+  double work_share = -1;
 };
 
 /// Where the time of one worker went.

@@ -26,6 +26,8 @@ namespace batchcast::inline v0_1 {
 /// The rows of a sample on one axis, by its epoch and its index there.
 using RowsOf = std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t index_in_epoch)>;
 
+inline constexpr std::uint32_t heads_max = 64;
+
 struct ProducerOptions {
   // ---- The stream. Every producer says these.
 
@@ -60,6 +62,19 @@ struct ProducerOptions {
   std::vector<std::string> host_fields = {};
   /// Work on the samples on each GPU before trainers there get them. Null, the default: none.
   std::shared_ptr<const DeviceStage> device_stage = nullptr;
+
+  // ---- Other places, for trainers that the ring has no sample for any more.
+
+  /// At how many places a pure stream is served at most, if its epochs have one length and its
+  /// samples one shape. The others are *heads*: rings for trainers whose cursors the leading ring
+  /// no longer has. Default: 1, that ring only.
+  std::uint32_t heads = 1;
+  /// Upper limit for the samples of a head, in bytes, while it is open. 0, the default: a quarter
+  /// of `memory`. A head has room for two batches of its first trainer at least.
+  std::uint64_t head_memory = 0;
+  /// The hindmost head gets up to this share of the work, and the others the rest by turns. What
+  /// one does not want goes to those that do.
+  double catch_up = 0.7;
 
   // ---- Pace. Most users leave these alone.
 

@@ -282,8 +282,13 @@ void print_streams(const nlohmann::json& rows) {
                      number_text(row, "published"), number_text(row, "samples_per_second"), "", "",
                      ""});
     for (const auto& ring : row.value("rings", nlohmann::json::array())) {
-      if (ring["placement"] == "host") continue;  // the stream's own line
-      table.push_back({"  (ring)", "", ring["state"], ring["placement"], "",
+      const bool has_heads = ring.contains("work_share");
+      if (ring["placement"] == "host" && !has_heads) continue;  // the stream's own line
+      std::string name = "  (ring)";
+      if (has_heads) {
+        name = fmt::format("  (ring, {:.0f}% of the work)", 100 * ring.value("work_share", 0.0));
+      }
+      table.push_back({name, "", ring["state"], ring["placement"], "",
                        number_text(ring, "published"), "", "", "", ""});
     }
     add_consumers(row, table);

@@ -47,6 +47,7 @@ Json to_json(const LifeMember& member) {
   json["pace"] = name_of(member.pace);
   json["between_epochs"] = name_of(member.between_epochs);
   json["ring"] = member.ring;
+  if (member.in_head) json["in_head"] = true;
   json["batch_size"] = member.batch_size;
   json["floor"] = member.floor.position;
   json["in_loop"] = member.in_loop;
@@ -131,6 +132,7 @@ LifeMember member_in(const Json& json) {
   member.between_epochs =
       choice(parse_between_epochs(json.at("between_epochs").get<std::string>()));
   member.ring = json.at("ring").get<std::string>();
+  member.in_head = json.value("in_head", false);
   member.batch_size = json.at("batch_size").get<std::uint64_t>();
   if (member.batch_size == 0) throw Malformed();
   member.floor.position = position_in(json, "floor");

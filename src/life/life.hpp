@@ -50,6 +50,7 @@ struct LifeMember {
   Pace pace = Pace::lockstep;
   BetweenEpochs between_epochs = BetweenEpochs::hold;
   std::string ring = "host";
+  bool in_head = false;  ///< and not in the leading ring
   std::uint64_t batch_size = 1;
   StreamPoint floor = {};  ///< it needs nothing below
   bool in_loop = false;    ///< with `let_go`: it has not paused since it was noted last

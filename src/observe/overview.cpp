@@ -94,6 +94,9 @@ void add_rings(const Stream& stream, std::string& text_of_all) {
       text_of_all +=
           text(", {} of {} rows of {}", grouped(axis.used), grouped(axis.rows), axis.name);
     }
+    if (ring.work_share >= 0) {
+      text_of_all += text(", {} of the work", percent_text(ring.work_share));
+    }
     text_of_all += "\n";
   }
 }

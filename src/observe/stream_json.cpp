@@ -142,6 +142,10 @@ json json_of(const Ring& ring) {
               {"capacity", ring.capacity},   {"memory", ring.memory},
               {"published", ring.published}, {"used", ring.used},
               {"state", ring.state}};
+  if (ring.work_share >= 0) {
+    row["trainers"] = ring.trainers;
+    row["work_share"] = std::round(ring.work_share * 1e3) / 1e3;
+  }
   if (ring.axes.empty()) return row;
   json axes = json::array();
   for (const Axis& axis : ring.axes) {
@@ -264,9 +268,16 @@ Axis axis_of(const json& row) {
 }
 
 Ring ring_of(const json& row) {
-  return {text_at(row, "placement"), text_at(row, "id"),           count_at(row, "capacity"),
-          count_at(row, "memory"),   count_at(row, "published"),   count_at(row, "used"),
-          text_at(row, "state"),     rows_at(row, "axes", axis_of)};
+  return {text_at(row, "placement"),
+          text_at(row, "id"),
+          count_at(row, "capacity"),
+          count_at(row, "memory"),
+          count_at(row, "published"),
+          count_at(row, "used"),
+          text_at(row, "state"),
+          rows_at(row, "axes", axis_of),
+          count_at(row, "trainers"),
+          at(row, "work_share").is_number() ? number_at(row, "work_share") : -1};
 }
 
 Worker worker_of(const json& row) {

@@ -18,7 +18,7 @@ namespace batchcast::inline v0_1::observe {
 struct Trainer {
   std::uint64_t id = 0;  ///< unique in the stream's life
   std::string name = {};
-  std::string placement = {};  ///< host, cuda:0
+  std::string placement = {};  ///< host, cuda:0, head-1
   std::uint64_t pid = 0;
   std::uint64_t batch_size = 0;
   std::string pace = {};
@@ -49,6 +49,10 @@ struct Ring {
   std::uint64_t used = 0;  ///< samples that the slowest trainer has not released
   std::string state = {};
   std::vector<Axis> axes = {};
+  std::uint64_t trainers = 0;
+  /// Of the workers' time, what this ring got in the last second; negative: the stream has no
+  /// heads.
+  double work_share = -1;
 };
 
 /// Where the time of one worker went.

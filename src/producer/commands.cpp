@@ -60,6 +60,8 @@ observe::Ring ring_of(const RingInfo& info) {
   ring.published = info.published;
   ring.used = info.used;
   ring.state = info.rests ? "resting" : name_of(info.state);
+  ring.trainers = info.trainers;
+  ring.work_share = info.work_share;
   for (const AxisInfo& axis : info.axes) ring.axes.push_back({axis.name, axis.rows, axis.used});
   return ring;
 }

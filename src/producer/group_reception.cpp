@@ -70,7 +70,10 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
   }
   const std::string& name = ranks.front().hello.group;
   if (refusal) {
-    const std::string why = text("{} (group `{}`)", refusal->text, name);
+    const bool lacks_head =
+        refusal->kind == RefusalKind::cursor_gone && parts_.rings.heads().are_allowed();
+    const std::string why = text("{}{} (group `{}`)", refusal->text,
+                                 lacks_head ? ". Groups get no heads (--heads)" : "", name);
     parts_.log(LogLevel::info, text("group `{}` was refused: {}", name, why));
     for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal->kind, why}});
     return;

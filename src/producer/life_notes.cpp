@@ -38,7 +38,8 @@ FileDescriptor LifeNotes::admitted(ServedRing& ring, const Welcome& welcome, con
   member.pid = pid;
   member.pace = hello.pace;
   member.between_epochs = hello.between_epochs;
-  member.ring = ring.id();
+  member.ring = rings_.name_at_door(ring);
+  member.in_head = rings_.heads().is_head(ring);
   member.batch_size = hello.batch_size;
   member.group = {hello.group, hello.rank, hello.world};
   member.tail = hello.tail;
@@ -93,7 +94,7 @@ void LifeNotes::look(std::uint64_t now_ns, const std::map<std::uint64_t, std::ui
   std::uint64_t lowest = 0;
   for (ServedRing* const ring : rings_.all()) {
     const WriterStatus status = ring->writer().status();
-    if (ring == rings_.all().front()) {
+    if (ring == &rings_.host()) {
       position.position = status.published;
       epoch = status.epoch;
       // A newcomer, or one between two loops, may begin there.

@@ -35,9 +35,9 @@ Producer& Producer::operator=(Producer&& other) noexcept {
 std::optional<Loan> Producer::loan(std::uint64_t samples_max) { return try_loan(samples_max, -1); }
 
 std::optional<Loan> Producer::try_loan(std::uint64_t samples_max, int timeout_ms) {
-  const auto contents = core_->loan(samples_max, timeout_ms);
+  auto contents = core_->loan(samples_max, timeout_ms);
   if (!contents) return std::nullopt;
-  return Loan(*core_, *contents);
+  return Loan(*core_, std::move(*contents));
 }
 
 bool Producer::over() const noexcept { return core_->over(); }
@@ -56,7 +56,7 @@ void Producer::stop(const std::string& reason) noexcept { core_->stop(reason); }
 void Producer::give_up_name(const std::string& reason) noexcept { core_->give_up_name(reason); }
 
 void Producer::fail(const std::string& reason) noexcept {
-  if (!core_->in_forked_child()) core_->rings().host().writer().fail(reason);
+  if (!core_->in_forked_child()) core_->rings().fail(reason);
 }
 
 bool Producer::stop_if_unattended(double seconds, const std::string& reason) noexcept {
@@ -118,15 +118,26 @@ std::uint64_t Producer::rows(std::string_view axis) const {
 
 std::uint64_t Producer::memory() const noexcept { return core_->rings().host().memory(); }
 
+detail::HostRing& Loan::ring() const noexcept {
+  return contents_.head ? *contents_.head : core_->rings().host();
+}
+
 void Loan::publish() {
   if (core_ != nullptr) core_->check_process();
   detail::ProducerCore* core = std::exchange(core_, nullptr);
   if (core == nullptr) throw InvalidArgument("batchcast: this loan was published already.");
-  core->rings().host().publish(contents_);
+  detail::HostRing& filled = contents_.head ? *contents_.head : core->rings().host();
+  filled.publish(contents_);
+  core->rings().heads().note_back(contents_);
+  contents_.head.reset();
 }
 
 void Loan::give_back() noexcept {
-  if (core_ != nullptr && !core_->in_forked_child()) core_->rings().host().give_back(contents_);
+  if (core_ != nullptr && !core_->in_forked_child()) {
+    ring().give_back(contents_);
+    core_->rings().heads().note_back(contents_);
+    contents_.head.reset();
+  }
   core_ = nullptr;
 }
 
@@ -134,7 +145,7 @@ bool Loan::take_rows(std::string_view axis, std::span<const std::uint64_t> lengt
   const std::size_t at = contents_.fields->axis_of(axis);
   core_->check_process();
   if (lengths.empty() || contents_.size == 0) return contents_.size != 0;
-  return core_->rings().host().take_rows(contents_, at, 0, lengths, -1) != 0;
+  return ring().take_rows(contents_, at, 0, lengths, -1) != 0;
 }
 
 Loan::Taken Loan::try_take_rows(std::string_view axis, std::span<const std::uint64_t> lengths,
@@ -143,7 +154,7 @@ Loan::Taken Loan::try_take_rows(std::string_view axis, std::span<const std::uint
   core_->check_process();
   if (contents_.size == 0) return Taken::lost;
   if (lengths.empty()) return Taken::taken;
-  if (core_->rings().host().take_rows(contents_, at, 0, lengths, timeout_ms) != 0) {
+  if (ring().take_rows(contents_, at, 0, lengths, timeout_ms) != 0) {
     return Taken::taken;
   }
   return contents_.size == 0 ? Taken::lost : Taken::timed_out;
@@ -156,7 +167,7 @@ bool Loan::take_rows(std::span<const std::span<const std::uint64_t>> lengths) {
 Loan::Taken Loan::try_take_rows(std::span<const std::span<const std::uint64_t>> lengths,
                                 int timeout_ms) {
   core_->check_process();
-  detail::HostRing& ring = core_->rings().host();
+  detail::HostRing& ring = this->ring();
   if (lengths.size() != ring.plan().axes.size()) {
     throw InvalidArgument(text("batchcast: take_rows() with lengths on {} axes. The stream has {}.",
                                lengths.size(), ring.plan().axes.size()));
@@ -184,12 +195,12 @@ bool Loan::take_rows(std::size_t i, std::string_view axis, std::uint64_t rows) {
   const std::size_t at = contents_.fields->axis_of(axis);
   core_->check_process();
   if (contents_.size == 0) return false;
-  return core_->rings().host().take_rows(contents_, at, i, std::span(&rows, 1), -1) != 0;
+  return ring().take_rows(contents_, at, i, std::span(&rows, 1), -1) != 0;
 }
 
 bool Loan::has_turn() const {
   core_->check_process();
-  return contents_.size == 0 || core_->rings().host().has_turn(contents_);
+  return contents_.size == 0 || ring().has_turn(contents_);
 }
 
 Loan::Rows Loan::rows_of(std::size_t sample, std::size_t field) const {
@@ -198,7 +209,7 @@ Loan::Rows Loan::rows_of(std::size_t sample, std::size_t field) const {
     throw InvalidArgument(text("batchcast: rows() of sample {} of a loan that has {} samples.",
                                sample, contents_.size));
   }
-  detail::HostRing& ring = core_->rings().host();
+  detail::HostRing& ring = this->ring();
   const auto rows = ring.rows_of(contents_, axis, sample);
   if (!rows) {
     throw InvalidArgument(
@@ -210,7 +221,7 @@ Loan::Rows Loan::rows_of(std::size_t sample, std::size_t field) const {
 }
 
 std::byte* Loan::data(std::size_t index) const noexcept {
-  return core_->rings().host().data(index, contents_.position);
+  return ring().data(index, contents_.position);
 }
 
 }  // namespace batchcast::inline v0_1

@@ -157,7 +157,7 @@ std::optional<LoanContents> ProducerCore::loan(std::uint64_t samples_max, int ti
   check_process();
   if (samples_max == 0) throw InvalidArgument("batchcast: a loan of 0 samples.");
   LoanContents loan;
-  switch (rings_.host().lend(samples_max, timeout_ms, loan)) {
+  switch (rings_.heads().lend(samples_max, timeout_ms, loan)) {
     case Claim::granted:
       return loan;
     case Claim::timed_out:
@@ -188,7 +188,7 @@ bool ProducerCore::finish() {
 
 bool ProducerCore::finish(int linger_ms) {
   check_process();
-  rings_.host().writer().finish();
+  rings_.finish();
   over_.store(true, std::memory_order_relaxed);
   return rings_.drain(Deadline(linger_ms), stopped_);
 }
@@ -196,7 +196,7 @@ bool ProducerCore::finish(int linger_ms) {
 void ProducerCore::stop(const std::string& reason) noexcept {
   if (in_forked_child()) return;  // the stream is the parent's, which still runs
   stopped_.store(true);
-  rings_.host().writer().stop(reason);
+  rings_.stop(reason);
   over_.store(true, std::memory_order_relaxed);
 }
 
@@ -271,11 +271,10 @@ void ProducerCore::finish_at_end(bool unwinds) {
 }
 
 void ProducerCore::cut_short(bool unwinds, const std::string& when) noexcept {
-  RingWriter& writer = rings_.host().writer();
   if (unwinds) {
-    writer.fail("the producer ended with an exception");
+    rings_.fail("the producer ended with an exception");
   } else {
-    writer.stop(text("the producer ended {}", when));
+    rings_.stop(text("the producer ended {}", when));
   }
 }
 

@@ -158,6 +158,19 @@ void settle_identity(ProducerOptions& options) {
   if (options.identity.empty()) options.identity = fingerprint_of(options.recipe_json).to_hex();
 }
 
+/// Without samples that can be made again at any position, and have one shape, it has no heads.
+void settle_heads(ProducerOptions& options) {
+  if (options.heads == 0 || options.heads > heads_max) {
+    throw InvalidArgument(text("batchcast: a stream is served at 1 to {} places (heads), not {}.",
+                               heads_max, options.heads));
+  }
+  if (!(options.catch_up > 0 && options.catch_up < 1)) {
+    throw InvalidArgument("batchcast: catch_up is a share of the work, above 0 and below 1.");
+  }
+  const bool can_be_made_again = options.pure && options.samples_per_epoch != 0;
+  if (!can_be_made_again || !axes_of(options.schema).empty()) options.heads = 1;
+}
+
 }  // namespace
 
 ProducerOptions checked(ProducerOptions options) {
@@ -169,6 +182,7 @@ ProducerOptions checked(ProducerOptions options) {
   check_stall_timeout(options);
   check_epochs(options);
   check_places(options);
+  settle_heads(options);
   return options;
 }
 

@@ -5,6 +5,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include "core/numbered_name.hpp"
+#include "producer/head_reception.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -25,6 +26,20 @@ struct DeskMemory {
   }
   [[nodiscard]] Desk* desk() noexcept { return reinterpret_cast<Desk*>(mapping.data()); }
 };
+
+/// `rate`: samples that are published in a second.
+std::string note_of_wait(const Admitted& admitted, double rate) {
+  std::string note = text("joins at position {}, {} samples from now", admitted.position,
+                          admitted.samples_to_come);
+  const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
+  constexpr double worth_saying_s = 1e9;
+  if (rate > 0 && seconds < worth_saying_s) {
+    note +=
+        text(": about {} s at the present rate, or at once if no other consumer wants those before",
+             static_cast<std::uint64_t>(seconds + 1));
+  }
+  return note;
+}
 
 }  // namespace
 
@@ -57,7 +72,8 @@ Reception::Reception(Parts parts)
         return receipt_of(parts_.options, epoch, parts_.options.samples_per_epoch);
       }),
       rank_checks_(parts_.options, parts_.log, forming_, groups_),
-      counter_(parts_.options.samples_per_epoch, parts_.options.lengths) {
+      counter_(parts_.options.samples_per_epoch, parts_.options.lengths),
+      head_places_(parts_.options, parts_.rings, parts_.log) {
   expect_members();
 }
 
@@ -100,15 +116,13 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
     return std::move(*refusal);
   }
   if (hello.world != 0 && !hello.resumes) return Waiting{forming_.add(hello, pid)};
+  if (auto reply = HeadReception::move_to_leading_ring(*this, hello, pid)) return std::move(*reply);
   if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
     if (hello.world != 0) return rank_checks_.refusal_of_late(hello);
   }
-  auto seated = seat(*parts_.rings.find(hello.placement), request_of(hello, pid));
-  if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
-  note_member(std::get<Seated>(seated), hello, pid);
-  return std::move(std::get<Seated>(seated).admission);
+  return HeadReception::welcome<AdmissionReply>(*this, hello, pid);
 }
 
 std::variant<Reception::Seated, Refusal> Reception::seat(ServedRing& ring,
@@ -153,7 +167,8 @@ std::variant<Admitted, Refusal> Reception::let_in(ServedRing& ring, const AdmitR
     return Refusal{RefusalKind::stopped, text("{}it has just ended", stream_text())};
   }
   const std::lock_guard lock(mutex_);
-  seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name}});
+  seats_.insert({admitted.consumer_id, Seat{ring, admitted.index, admitted.name, request.observes,
+                                            request.between_epochs, request.pid}});
   return std::move(admitted);
 }
 
@@ -171,22 +186,9 @@ Admission Reception::welcomed(const Admitted& admitted, ServedRing& ring) const 
   constexpr int desk = -1;  // put in by the caller, which owns it
   admission.descriptors = {ring.board_segment().fd(), desk, pidfd_.get()};
   ring.offer(welcome, admission.descriptors);
-  if (admitted.samples_to_come > 0) welcome.notes.push_back(note_of_wait(admitted));
+  if (admitted.samples_to_come > 0)
+    welcome.notes.push_back(note_of_wait(admitted, parts_.rate.per_second()));
   return admission;
-}
-
-std::string Reception::note_of_wait(const Admitted& admitted) const {
-  std::string note = text("joins at position {}, {} samples from now", admitted.position,
-                          admitted.samples_to_come);
-  const double rate = parts_.rate.per_second();
-  const double seconds = static_cast<double>(admitted.samples_to_come) / std::max(rate, 1e-9);
-  constexpr double worth_saying_s = 1e9;
-  if (rate > 0 && seconds < worth_saying_s) {
-    note +=
-        text(": about {} s at the present rate, or at once if no other consumer wants those before",
-             static_cast<std::uint64_t>(seconds + 1));
-  }
-  return note;
 }
 
 std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
@@ -208,6 +210,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
     const std::lock_guard lock(mutex_);
     seats_.erase(key);
   }
+  head_places_.forget(key);
   seat->ring.look_for_demand();
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(
@@ -216,6 +219,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
            how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
   const StreamState state = parts_.rings.host().writer().state();
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
+  head_places_.close_empty(HeadReception::seats(*this));
 }
 
 std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin& rejoin) {
@@ -227,16 +231,14 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   const Join join = groups_.has(key) ? Join::rewind : rejoin.join;  // ranks stay
   const auto reply = seat->ring.resume(seat->index, key, join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
-    return Refusal{refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)};
+    return HeadReception::answer_gone(
+        *this, *seat, key, rejoin,
+        {refusal_kind_of(refusal->reason), stream_text() + refusal_text_of(*refusal)});
   }
   life_.hasten();
   Rejoined rejoined;
   rejoined.position = std::get<std::uint64_t>(reply);
   return rejoined;
-}
-
-void Reception::count_batches(ConsumerKey key, const CountBatches& request) {
-  counter_.ask(key, request, now_ns());
 }
 
 void Reception::paused(ConsumerKey key) {
@@ -254,13 +256,14 @@ void Reception::door_lost() {
       "before "
       "the stream is served";
   parts_.log(LogLevel::error, why);
-  parts_.rings.host().writer().fail(why);
+  parts_.rings.fail(why);
 }
 
 void Reception::tick() {
   look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
-  parts_.rate.note(parts_.rings.host().writer().samples_published());
+  head_places_.look(HeadReception::seats(*this));
+  parts_.rate.note(parts_.rings.samples_published());
   if (!awaits_members_.load()) life_.look(now_ns(), groups_.ended());
 }
 

@@ -10,6 +10,7 @@
 #include "door/door_server.hpp"
 #include "producer/batch_counter.hpp"
 #include "producer/forming_groups.hpp"
+#include "producer/head_places.hpp"
 #include "producer/hello_checks.hpp"
 #include "producer/life_notes.hpp"
 #include "producer/rank_checks.hpp"
@@ -57,7 +58,9 @@ class Reception final : public DoorEvents {
   [[nodiscard]] std::variant<Rejoined, Refusal> rejoin(ConsumerKey key,
                                                        const Rejoin& rejoin) override;
   void paused(ConsumerKey key) override;
-  void count_batches(ConsumerKey key, const CountBatches& request) override;
+  void count_batches(ConsumerKey key, const CountBatches& request) override {
+    counter_.ask(key, request, now_ns());
+  }
   void epoch_ended(ConsumerKey key, const EpochEnd& end) override;
   [[nodiscard]] std::vector<RankNews> take_news() override;
   void tick() override;
@@ -77,11 +80,16 @@ class Reception final : public DoorEvents {
   }
 
  private:
+  friend struct HeadReception;
+
   /// Where a consumer stands.
   struct Seat {
     ServedRing& ring;
     std::uint32_t index = 0;
     std::string name;  ///< the consumer's
+    bool observes = false;
+    BetweenEpochs between_epochs = BetweenEpochs::hold;
+    std::uint32_t pid = 0;
   };
 
   /// A consumer that was admitted, and its welcome.
@@ -122,7 +130,6 @@ class Reception final : public DoorEvents {
                                                   const GroupStart& start,
                                                   std::vector<Seated>& seats);
   [[nodiscard]] Admission welcomed(const Admitted& admitted, ServedRing& ring) const;
-  [[nodiscard]] std::string note_of_wait(const Admitted& admitted) const;
   [[nodiscard]] std::optional<Seat> seat_of(ConsumerKey key) const;
   /// How messages of this stream begin.
   [[nodiscard]] std::string stream_text() const;
@@ -148,6 +155,7 @@ class Reception final : public DoorEvents {
   SeatedGroups groups_;
   RankChecks rank_checks_;
   BatchCounter counter_;
+  HeadPlaces head_places_;
 };
 
 }  // namespace batchcast::inline v0_1::detail

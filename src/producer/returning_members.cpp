@@ -5,7 +5,7 @@
 #include <batchcast/core/hex.hpp>
 
 #include <algorithm>
-#include <limits>
+#include <tuple>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -95,26 +95,36 @@ std::uint64_t ReturningMembers::place_of(const LifeMember& member) const {
   return std::min(place, life_->position.position + capacity_);
 }
 
+bool ReturningMembers::is_in_head(const MemberKey& key) const {
+  if (!life_ || !heads_are_allowed_) return false;
+  return std::any_of(life_->members.begin(), life_->members.end(),
+                     [&](const LifeMember& one) { return one.is(key) && one.in_head; });
+}
+
 void ReturningMembers::finish(Decision& decision, std::uint64_t samples_per_epoch) {
   is_decided_ = true;
   group_waits_ = false;
-  std::optional<std::uint64_t> lowest, foremost_free;
-  for (const Place& place : decision.places) {
-    lowest = std::min(lowest.value_or(*place.position), *place.position);
-  }
+  std::optional<std::uint64_t> lowest, lowest_in_head, foremost_free;
+  const auto count = [&](std::uint64_t position, bool in_head) {
+    std::optional<std::uint64_t>& least = in_head ? lowest_in_head : lowest;
+    least = std::min(least.value_or(position), position);
+  };
+  for (const Place& place : decision.places) count(*place.position, place.in_head);
   for (WaitingHello& one : std::exchange(waiting_, {})) {
     const std::optional<std::uint64_t> position = one.place();
-    if (position && one.gates()) lowest = std::min(lowest.value_or(*position), *position);
+    const bool in_head = one.hello.resumes && is_in_head(member_of(*one.hello.resumes));
+    if (position && one.gates()) count(*position, in_head);
     if (position && !one.gates()) foremost_free = std::max(foremost_free.value_or(0), *position);
-    decision.places.push_back({std::move(one), {}, position});
+    decision.places.push_back({std::move(one), {}, position, in_head});
   }
-  decision.begin = lowest ? lowest : foremost_free;
+  decision.begin = lowest ? lowest : lowest_in_head ? lowest_in_head : foremost_free;
   if (!decision.begin && life_) {
     const std::uint64_t length = std::max<std::uint64_t>(samples_per_epoch, 1);
     decision.begin = std::min(life_->epoch, life_->position.position / length) * samples_per_epoch;
   }
   const auto order_of = [](const Place& place) {
-    return place.position.value_or(std::numeric_limits<std::uint64_t>::max());
+    const bool is_new = !place.position;
+    return std::tuple(is_new, !is_new && place.in_head, place.position.value_or(0));
   };
   std::stable_sort(
       decision.places.begin(), decision.places.end(),

@@ -76,18 +76,24 @@ class ReturningMembers {
     std::optional<WaitingHello> waiting;
     std::optional<LifeMember> missing;
     std::optional<std::uint64_t> position;
+    bool in_head = false;
   };
   struct Decision {
     /// Where the stream goes on. Empty where newcomers alone wait, and no life is known.
     std::optional<std::uint64_t> begin;
-    std::vector<Place> places;  ///< those furthest behind first, newcomers last
+    /// Those of the leading ring first, then those of heads, each from the one furthest behind on.
+    /// Newcomers are last.
+    std::vector<Place> places;
   };
+  /// Members of heads get heads again. Without it, the stream goes on where the last of them is.
+  void allow_heads() noexcept { heads_are_allowed_ = true; }
   /// From then on no hello waits. `is_alive`: whether a member lives.
   template <class IsAlive>
   [[nodiscard]] Decision decide(std::uint64_t samples_per_epoch, IsAlive&& is_alive) {
     Decision decision;
     for (const LifeMember& member : missing()) {
-      if (is_alive(member)) decision.places.push_back({{}, member, place_of(member)});
+      if (!is_alive(member)) continue;
+      decision.places.push_back({{}, member, place_of(member), is_in_head(member.key)});
     }
     finish(decision, samples_per_epoch);
     return decision;
@@ -99,6 +105,7 @@ class ReturningMembers {
  private:
   [[nodiscard]] bool is_stranger(const Hello& hello) const;
   [[nodiscard]] std::uint64_t place_of(const LifeMember& member) const;
+  [[nodiscard]] bool is_in_head(const MemberKey& key) const;
   void finish(Decision& decision, std::uint64_t samples_per_epoch);
 
   std::optional<Life> life_;
@@ -108,6 +115,7 @@ class ReturningMembers {
   std::uint64_t since_ns_ = 0;  ///< the first of them came
   std::uint64_t keys_ = 0;      ///< given out so far
   bool is_decided_ = false;
+  bool heads_are_allowed_ = false;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -7,6 +7,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
+#include "producer/head_reception.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -43,6 +44,7 @@ void Reception::expect_members() {
   if (life_.before() == nullptr) return;
   const Life& before = *life_.before();
   returning_.expect(before, parts_.rings.host().capacity());
+  if (parts_.rings.heads().are_allowed()) returning_.allow_heads();
   awaits_members_.store(true);
   parts_.rings.host().writer().await_members();
   parts_.log(LogLevel::info, text_of_those_there(before));
@@ -67,6 +69,8 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   life_.note_death(decision, parts_.options);
   ReturningGroups groups(life_.before(), decision, writer.samples_per_epoch(), parts_.rings.host());
   for (const ReturningMembers::Place& place : decision.places) {
+    // A head is opened for it when it comes.
+    if (place.missing && place.in_head) continue;
     if (place.waiting) {
       news.push_back({place.waiting->key, admitted_again(*place.waiting, groups)});
     } else {
@@ -95,16 +99,18 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
   }
   Refusal refusal{RefusalKind::full, {}};
   try {
+    if (!is_rank) {
+      return HeadReception::welcome<decltype(RankNews::said)>(*this, hello, waiting.pid);
+    }
     const RankProgress progress =
         RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
     auto reply =
         seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
     if (auto* seated = std::get_if<Seated>(&reply)) {
       note_member(*seated, hello, waiting.pid);
-      if (is_rank)
-        groups.seat(hello.group,
-                    seated_rank(hello.rank, waiting.pid, *seated->ring, seated->admitted),
-                    hello.cursor);
+      groups.seat(hello.group,
+                  seated_rank(hello.rank, waiting.pid, *seated->ring, seated->admitted),
+                  hello.cursor);
       return std::move(seated->admission);
     }
     refusal = std::move(std::get<Refusal>(reply));
@@ -142,6 +148,8 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
     return;
   }
   Hello hello;
+  hello.placement = member.ring;
+  hello.resumes.emplace().in_loop = true;  // only such a one has a place
   hello.name = member.name;
   hello.batch_size = member.batch_size;
   hello.join = Join::at;
@@ -151,11 +159,9 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   hello.rank = group.rank;
   hello.world = group.world;
   hello.tail = member.tail;
-  AdmitRequest request = request_of(hello, member.pid);
-  request.in_loop = true;  // only such a one has a place
-  auto reply =
-      seat(*ring, request,
-           RankProgress::of(group.world, position, parts_.options.samples_per_epoch).reading);
+  auto reply = HeadReception::seat(
+      *this, hello, member.pid,
+      RankProgress::of(group.world, position, parts_.options.samples_per_epoch).reading);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {
     if (is_rank) groups.give_up(group.name, group.rank, position);
     throw std::runtime_error(refusal->text);
@@ -187,7 +193,8 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   Seated& seated = absent.seated;
   set_missing(seated.admitted.name, false);
   // It may have ended its loop since its place was noted.
-  if (!is_in_loop(hello) || hello.join != Join::at || hello.placement != seated.ring->id()) {
+  if (!is_in_loop(hello) || hello.join != Join::at ||
+      hello.placement != parts_.rings.name_at_door(*seated.ring)) {
     left(seated.admitted.consumer_id, Leaving::closed);
     return std::nullopt;
   }

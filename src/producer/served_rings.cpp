@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #include "producer/served_rings.hpp"
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <algorithm>
@@ -22,10 +23,18 @@ void allow_open_files(const ProducerOptions& options) {
   constexpr std::uint64_t descriptors_each = 5;
   constexpr std::uint64_t descriptors_besides = 64 + limits::fields_max;
   const std::uint64_t rings = 1 + options.places.size();
-  raise_open_files_limit(rings * (options.max_consumers * descriptors_each + descriptors_besides));
+  const std::uint64_t needed =
+      rings * (options.max_consumers * descriptors_each + descriptors_besides);
+  raise_open_files_limit(needed);
+  if (options.heads == 1) return;
+  try {
+    raise_open_files_limit(needed + (options.heads - 1) * descriptors_besides);
+  } catch (const SystemError&) {
+    // Without heads it suffices.
+  }
 }
 
-bool drain_mirrored(ServedRing& ring, const Deadline& deadline, const std::atomic<bool>& stopped) {
+bool drain_other(ServedRing& ring, const Deadline& deadline, const std::atomic<bool>& stopped) {
   for (;;) {
     // A failed ring is not waited for: what it has lost cannot be read. Nor is a ring without
     // trainers: none comes to it any more, since the host ring's stream is over or it is closed.
@@ -65,6 +74,9 @@ ServedRings::ServedRings(const ProducerOptions& options, LogCallback log, OnEvic
                                       .on_evicted = on_evicted}));
     all_.push_back(mirrored_.back().get());
   }
+  const std::uint64_t number = all_.size();
+  heads_ = std::make_unique<Heads>(options, *host_, number << consumer_id_bits, std::move(log),
+                                   std::move(on_evicted));
 }
 
 ServedRing* ServedRings::find(std::string_view id) const noexcept {
@@ -85,7 +97,7 @@ std::string ServedRings::places() const {
 
 std::vector<std::string> ServedRings::consumer_names() const {
   std::vector<std::string> names;
-  for (ServedRing* const ring : all_) {
+  for (ServedRing* const ring : all()) {
     for (ConsumerStatus& row : ring->writer().status().consumers) {
       if (!row.mirrors) names.push_back(std::move(row.name));
     }
@@ -96,7 +108,8 @@ std::vector<std::string> ServedRings::consumer_names() const {
 bool ServedRings::count_trainers() {
   std::vector<std::uint32_t> here;
   std::vector<std::uint32_t> jobs;
-  for (ServedRing* const ring : all_) {
+  const RingList all = this->all();
+  for (ServedRing* const ring : all) {
     here.push_back(ring->writer().trainers_here());
     jobs.push_back(ring->writer().jobs_here());
   }
@@ -104,8 +117,9 @@ bool ServedRings::count_trainers() {
   const std::uint32_t all_jobs = std::accumulate(jobs.begin(), jobs.end(), std::uint32_t{0});
   bool goes_on = true;
   // The host ring is last: it may begin to publish now, and then the others know.
-  for (std::size_t i = all_.size(); i-- > 0;) {
-    goes_on = all_[i]->writer().set_trainers_elsewhere(everywhere - here[i], all_jobs - jobs[i]);
+  for (std::size_t i = all.size(); i-- > 0;) {
+    ServedRing* const ring = *(all.begin() + static_cast<std::ptrdiff_t>(i));
+    goes_on = ring->writer().set_trainers_elsewhere(everywhere - here[i], all_jobs - jobs[i]);
   }
   return goes_on;
 }
@@ -118,7 +132,7 @@ void ServedRings::note_leave(ServedRing& ring) {
 }
 
 std::optional<std::uint64_t> ServedRings::evict(std::string_view consumer) {
-  for (ServedRing* const ring : all_) {
+  for (ServedRing* const ring : all()) {
     for (const ConsumerStatus& row : ring->writer().status().consumers) {
       if (row.mirrors || row.name != consumer) continue;
       if (ring->writer().evict(row.index, row.consumer_id)) return row.consumer_id;
@@ -129,19 +143,42 @@ std::optional<std::uint64_t> ServedRings::evict(std::string_view consumer) {
 
 void ServedRings::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
   for (ServedRing* const ring : all_) ring->writer().set_stall_policy(timeout_ms, on_stall);
+  heads_->set_stall_policy(timeout_ms, on_stall);
 }
 
 void ServedRings::set_demand(std::uint64_t ahead, bool free_running) {
   for (ServedRing* const ring : all_) {
     ring->writer().set_demand(ahead, free_running && ring == host_.get());
   }
+  heads_->set_demand(ahead);
+}
+
+void ServedRings::finish() {
+  host_->writer().finish();
+  heads_->finish();
+}
+
+void ServedRings::stop(const std::string& text) noexcept {
+  host_->writer().stop(text);
+  heads_->stop(text);
+}
+
+void ServedRings::fail(const std::string& text) noexcept {
+  host_->writer().fail(text);
+  heads_->fail(text);
+}
+
+std::uint64_t ServedRings::samples_published() const {
+  return host_->writer().samples_published() + heads_->samples_published();
 }
 
 bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopped) {
+  const auto is_drained = [&](const auto& ring) { return drain_other(*ring, deadline, stopped); };
+  const std::vector<std::shared_ptr<HostRing>> heads = heads_->list();  // none is opened any more
   // The host ring is first: it has drained once the mirrors have copied all that is asked for.
-  return drain_host(deadline) &&
-         std::all_of(mirrored_.begin(), mirrored_.end(),
-                     [&](const auto& ring) { return drain_mirrored(*ring, deadline, stopped); });
+  // The heads before: while they are read, trainers still come to places that they hold.
+  return std::all_of(heads.begin(), heads.end(), is_drained) && drain_host(deadline) &&
+         std::all_of(mirrored_.begin(), mirrored_.end(), is_drained);
 }
 
 bool ServedRings::drain_host(const Deadline& deadline) {
@@ -152,6 +189,7 @@ bool ServedRings::drain_host(const Deadline& deadline) {
 }
 
 void ServedRings::end_mirrors() noexcept {
+  heads_->drop_all();
   all_.resize(1);
   mirrored_.clear();
 }

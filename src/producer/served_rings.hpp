@@ -6,24 +6,43 @@
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/producer.hpp>
+#include "producer/heads.hpp"
 #include "served/device_rings.hpp"
 #include "served/host_ring.hpp"
 #include "served/served_ring.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
-/// All rings of a producer: the host ring, which its loans fill, and the device rings that mirrors
-/// fill from it. They are the same from the beginning until `end_mirrors`. Any thread may call
-/// const members, `evict`, `set_stall_policy`, `set_demand` and `drain`; the rest belongs to the
-/// door's thread.
+/// Rings that live at least as long as this list.
+class RingList {
+ public:
+  RingList(std::vector<ServedRing*> fixed, const std::vector<std::shared_ptr<HostRing>>& heads)
+      : rings_(std::move(fixed)), heads_(heads) {
+    for (const auto& head : heads_) rings_.push_back(head.get());
+  }
+  [[nodiscard]] auto begin() const noexcept { return rings_.begin(); }
+  [[nodiscard]] auto end() const noexcept { return rings_.end(); }
+  [[nodiscard]] std::size_t size() const noexcept { return rings_.size(); }
+
+ private:
+  std::vector<ServedRing*> rings_;
+  std::vector<std::shared_ptr<HostRing>> heads_;
+};
+
+/// All rings of a producer. The host ring, which loans fill, is the leading one. Mirrors fill the
+/// device rings from it. These are the same from the beginning until `end_mirrors`; heads come and
+/// go. Any thread may call const members, `evict`, `set_stall_policy`, `set_demand`, `stop`, `fail`
+/// and `drain`; the rest belongs to the door's thread.
 class ServedRings {
  public:
   /// Throws what making a HostRing or a device ring throws.
@@ -31,10 +50,15 @@ class ServedRings {
               const DeviceRingMaker& devices);
 
   [[nodiscard]] HostRing& host() const noexcept { return *host_; }
-  /// All rings; the host ring is first.
-  [[nodiscard]] const std::vector<ServedRing*>& all() const noexcept { return all_; }
-  /// The ring of that id; null where the stream is not served there.
+  /// All rings; the host ring is first, and heads are last.
+  [[nodiscard]] RingList all() const { return {all_, heads_->list()}; }
+  [[nodiscard]] Heads& heads() const noexcept { return *heads_; }
+  /// The ring of that id, heads left out; null where the stream is not served there.
   [[nodiscard]] ServedRing* find(std::string_view id) const noexcept;
+  /// What a hello for that ring names. Heads have the leading ring's name.
+  [[nodiscard]] const std::string& name_at_door(const ServedRing& ring) const noexcept {
+    return ring.placement().is_host() ? host_->id() : ring.id();
+  }
   /// For messages: "in host memory and on cuda:0 (GPU-…)".
   [[nodiscard]] std::string places() const;
   /// The name of each consumer of each ring, in the order of the rings; mirrors are left out.
@@ -51,6 +75,13 @@ class ServedRings {
   /// `free_running` concerns the host ring alone.
   void set_demand(std::uint64_t ahead, bool free_running);
 
+  // These do what RingWriter's do, in all rings that loans fill.
+  void finish();
+  void stop(const std::string& text) noexcept;
+  void fail(const std::string& text) noexcept;
+  /// Without what was jumped over.
+  [[nodiscard]] std::uint64_t samples_published() const;
+
   /// Waits until the consumers of all rings have read a stream that has come to its end, and closes
   /// the rings. False at the deadline, and once `stopped` is set.
   [[nodiscard]] bool drain(const Deadline& deadline, const std::atomic<bool>& stopped);
@@ -61,6 +92,7 @@ class ServedRings {
   [[nodiscard]] bool drain_host(const Deadline& deadline);
 
   std::unique_ptr<HostRing> host_;
+  std::unique_ptr<Heads> heads_;
   std::shared_ptr<HostPins> host_pins_;
   std::vector<std::unique_ptr<ServedRing>> mirrored_;  ///< on GPUs
   std::vector<ServedRing*> all_;

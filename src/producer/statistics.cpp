@@ -17,11 +17,16 @@ ConsumerState state_of(const ConsumerStatus& row) {
   return goes_on && is_stopped(row.pid) ? ConsumerState::stopped : row.state;
 }
 
-ConsumerInfo info_of(const ConsumerStatus& row, const Placement& placement) {
+/// host, cuda:0, or a head's name.
+std::string place_of(const ServedRing& ring) {
+  return ring.placement().is_host() ? ring.id() : ring.placement().text();
+}
+
+ConsumerInfo info_of(const ConsumerStatus& row, const std::string& place) {
   ConsumerInfo info;
   info.id = row.consumer_id;
   info.name = row.name;
-  info.placement = placement.text();
+  info.placement = place;
   info.pid = row.pid;
   info.batch_size = row.batch_size;
   info.pace = row.pace;
@@ -37,7 +42,7 @@ ConsumerInfo info_of(const ConsumerStatus& row, const Placement& placement) {
 
 RingInfo info_of(ServedRing& ring, const WriterStatus& status) {
   RingInfo info;
-  info.placement = ring.placement().text();
+  info.placement = place_of(ring);
   info.id = ring.id();
   info.capacity = ring.capacity();
   info.memory = ring.memory();
@@ -79,13 +84,16 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
   std::uint64_t run_start = 0;
   std::uint64_t unread_before_jump = 0;
   stats.samples_per_second = samples_per_second;
+  const bool has_heads = !rings.heads().list().empty();
+  const Heads::Totals closed = rings.heads().of_closed();
+  stats.delivered = closed.delivered;
   for (ServedRing* const ring : rings.all()) {
     const WriterStatus status = ring->writer().status();
     if (ring == &rings.host()) {
       stats.state = status.state;
       stats.epoch = status.epoch;
       stats.published = status.published;
-      stats.samples = status.samples_published;
+      stats.samples = rings.samples_published();
       stats.late_wakeups = status.late_wakeups;
       stats.space_waits = status.space_waits;
       stats.space_wait_seconds = seconds_from_ns(status.space_wait_ns);
@@ -98,9 +106,11 @@ ProducerStats statistics_of(const ServedRings& rings, double samples_per_second,
     }
     read_to = std::max(read_to, status.read_to);
     stats.delivered += status.delivered;
-    stats.rings.push_back(info_of(*ring, status));
+    RingInfo& info = stats.rings.emplace_back(info_of(*ring, status));
+    info.trainers = ring->writer().trainers_here();
+    if (has_heads && ring->placement().is_host()) info.work_share = rings.heads().share(*ring);
     for (const ConsumerStatus& row : status.consumers) {
-      if (!row.mirrors) stats.consumers.push_back(info_of(row, ring->placement()));
+      if (!row.mirrors) stats.consumers.push_back(info_of(row, place_of(*ring)));
     }
   }
   // Samples left out by the jump are the last ones only if no trainer received any after it.

@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace batchcast::inline v0_1::detail {
@@ -112,25 +115,34 @@ void Tracing::begin(Lock& lock, const std::string& session) {
 
 /// Looks at the rings, until the trace ends.
 void Tracing::watch() {
-  std::vector<RingSpans> rings;
-  for (ServedRing* const ring : rings_.all()) {
-    rings.emplace_back(ring->placement().text(),
-                       [this](const std::string& group, const std::string& name) {
-                         return make_track(group, name);
-                       });
-  }
+  std::map<Heads::Incarnation, RingSpans> rings;  // heads come and go
+  const auto make = [this](const std::string& group, const std::string& name) {
+    return make_track(group, name);
+  };
+  const auto name_of = [this](const ServedRing& ring) {
+    return rings_.heads().is_head(ring) ? ring.id() : ring.placement().text();
+  };
   std::vector<Span> spans;
   Lock lock(mutex_);
   while (!stops_ && now_ns() - asked_ns_ < patience_ns) {
     std::uint64_t look_ns = 0;
-    for (std::size_t i = 0; i < rings.size(); ++i) {
+    std::set<Heads::Incarnation> seen;
+    for (ServedRing* const ring : rings_.all()) {
       lock.unlock();
       const std::uint64_t began_ns = now_ns();
-      const WriterStatus status = rings_.all()[i]->writer().status();
+      const WriterStatus status = ring->writer().status();
       const std::uint64_t seen_ns = now_ns();
       look_ns += seen_ns - began_ns;
       lock.lock();
-      rings[i].look(status, seen_ns, spans);
+      const Heads::Incarnation incarnation = ring->writer().incarnation();
+      seen.insert(incarnation);
+      rings.try_emplace(incarnation, name_of(*ring), make)
+          .first->second.look(status, seen_ns, spans);
+    }
+    for (auto one = rings.begin(); one != rings.end();) {
+      const bool is_gone = !seen.contains(one->first);
+      if (is_gone) one->second.end(now_ns(), spans);
+      one = is_gone ? rings.erase(one) : std::next(one);
     }
     for (const Span& span : spans) keep(span);
     spans.clear();
@@ -138,7 +150,7 @@ void Tracing::watch() {
     changed_.wait_for(lock, std::chrono::nanoseconds(rest_ns), [this] { return stops_; });
   }
   const std::uint64_t now = now_ns();
-  for (RingSpans& ring : rings) ring.end(now, spans);
+  for (auto& [incarnation, ring] : rings) ring.end(now, spans);
   for (const Span& span : spans) keep(span);
   if (stops_) return;
   // No client asks any more.

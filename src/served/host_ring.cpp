@@ -36,7 +36,7 @@ RingWriter::Options writer_options(const HostRing::Parts& parts) {
   writer.wait_for = options.wait_for;
   writer.free_running = options.free_running;
   writer.ahead = options.ahead;
-  writer.goes_back = options.pure;
+  writer.goes_back = options.pure && parts.head.empty();
   writer.stall_timeout_ms = options.stall_timeout_ms;
   writer.on_stall = options.on_stall;
   writer.first_consumer_id = parts.first_consumer_id;
@@ -62,7 +62,7 @@ std::vector<AxisWish> axis_wishes(const ProducerOptions& options) {
 }
 
 HostRing::HostRing(const Parts& parts)
-    : id_(Placement().text()),
+    : id_(parts.head.empty() ? Placement().text() : parts.head),
       fields_(with_sample_id(parts.options.schema)),
       spaced_fields_(spaced(fields_, parts.strides)),
       axis_wishes_(axis_wishes(parts.options)) {
@@ -240,10 +240,22 @@ std::variant<std::uint64_t, NotAdmitted> HostRing::resume(std::uint32_t index,
   return writer_->resume(index, consumer_id, join, cursor);
 }
 
-Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan) {
+Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan,
+                     std::optional<std::uint64_t> interruptions) {
   Ticket ticket;
-  const Claim claim = writer_->claim(samples_max, timeout_ms, ticket);
-  if (claim != Claim::granted) return claim;
+  const Claim claim = writer_->claim(samples_max, timeout_ms, ticket, interruptions);
+  if (claim == Claim::granted) show(ticket, loan);
+  return claim;
+}
+
+std::optional<Claim> HostRing::try_lend(std::uint64_t samples_max, LoanContents& loan) {
+  Ticket ticket;
+  const std::optional<Claim> claim = writer_->try_claim(samples_max, ticket);
+  if (claim == Claim::granted) show(ticket, loan);
+  return claim;
+}
+
+void HostRing::show(const Ticket& ticket, LoanContents& loan) {
   loan.fields = &field_table_;
   loan.position = ticket.position;
   loan.size = ticket.size;
@@ -251,7 +263,6 @@ Claim HostRing::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& lo
   loan.index_in_epoch = ticket.position - ticket.epoch_start;
   auto* ids = reinterpret_cast<std::uint64_t*>(windows_.back().at(ticket.position));
   std::iota(ids, ids + ticket.size, loan.index_in_epoch);
-  return claim;
 }
 
 std::uint64_t HostRing::take_rows(LoanContents& loan, std::size_t axis, std::uint64_t index,

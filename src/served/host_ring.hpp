@@ -36,6 +36,7 @@ class HostRing final : public ServedRing {
     /// For each field of the schema how far apart samples should lie, so that a run of them is one
     /// copy to a device ring. 0, or no entry: the host ring chooses.
     std::vector<std::uint64_t> strides = {};
+    std::string head = {};  ///< its name, where it is a head
     std::uint64_t first_consumer_id = 1;
     LogCallback log = {};
     OnEvicted on_evicted = {};
@@ -68,7 +69,10 @@ class HostRing final : public ServedRing {
   }
 
   // Loans, for any thread. They must not outlive the ring.
-  [[nodiscard]] Claim lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan);
+  [[nodiscard]] Claim lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan,
+                           std::optional<std::uint64_t> interruptions = std::nullopt);
+  /// The same, as RingWriter's `try_claim`.
+  [[nodiscard]] std::optional<Claim> try_lend(std::uint64_t samples_max, LoanContents& loan);
   void publish(const LoanContents& loan);
   void give_back(const LoanContents& loan) noexcept;
   [[nodiscard]] std::byte* data(std::size_t field, std::uint64_t position) const noexcept {
@@ -115,6 +119,7 @@ class HostRing final : public ServedRing {
     return reinterpret_cast<RowEntry*>(mappings_[fields_.size() + axis].data());
   }
   void make_board(const ProducerOptions& options);
+  void show(const Ticket& ticket, LoanContents& loan);
 
   const std::string id_;
   Schema fields_;         ///< sample_id last

@@ -15,9 +15,15 @@ namespace batchcast::inline v0_1::serving {
 
 /// What a process that serves a stream is asked for. serve_table.hpp has the table.
 struct ServeOptions {
+  [[nodiscard]] static ProducerOptions with_heads() {
+    ProducerOptions options;
+    options.heads = 4;
+    return options;
+  }
+
   DatasetOptions dataset = {};
   /// Without what the dataset says and without the number of epochs.
-  ProducerOptions producer = {};
+  ProducerOptions producer = with_heads();
   std::optional<std::uint64_t> epochs = {};   ///< none, or 0: until it is stopped
   std::optional<std::uint32_t> workers = {};  ///< none, or 0: as many as it takes
   /// Of FeederOptions.

@@ -169,6 +169,25 @@ void add_synthetic(Table<DatasetOptions>& table) {
   return table;
 }
 
+[[nodiscard]] Table<ProducerOptions> head_options() {
+  Table<ProducerOptions> table;
+  table.heading("Other places");
+  table
+      .add("heads", &ProducerOptions::heads,
+           "At how many places a stream with a recipe is served at most, so that a trainer whose "
+           "cursor the ring no longer has gets its samples all the same; 1: the ring only.")
+      .from(1, heads_max)
+      .initial = std::uint64_t{ServeOptions().producer.heads};
+  table.bytes("head_memory", &ProducerOptions::head_memory,
+              "Bytes for samples at each other place, while it has trainers; by default a quarter "
+              "of `memory`.");
+  table
+      .add("catch_up", &ProducerOptions::catch_up,
+           "The share of the workers' time that the place furthest behind gets at most, below 1.")
+      .above_zero();
+  return table;
+}
+
 [[nodiscard]] Table<ProducerOptions> gpu_options() {
   Table<ProducerOptions> table;
   table.heading("GPUs");
@@ -306,6 +325,7 @@ const Table<ServeOptions>& serve_options() {
     made.heading("The stream");
     made.add("epochs", &ServeOptions::epochs,
              "Epochs to make; 0, the default: until the stream is stopped.");
+    made.include(&ServeOptions::producer, head_options());
     made.include(&ServeOptions::producer, gpu_options());
     made.include(&ServeOptions::dataset, finished_on_gpus());
     made.include(&ServeOptions::producer, trainer_options());

@@ -60,7 +60,7 @@ else
 fi
 
 echo "-- plain text and JSON"
-serve synthetic:3x8x8 --stream images --dtype u8 --samples 1000000 --memory 4MiB --workers 1
+serve synthetic:3x8x8 --stream images --dtype u8 --samples 1000000 --memory 4MiB --workers 1 --heads 1
 until_true lists '"stream":"images"' || fail "no stream: $(cat "$work/serve.err")"
 expect 3 'no stream `image` is served. Did you mean `images`' top --stream image --once --interval 0.1
 for name in quick slow; do

@@ -42,6 +42,8 @@ int phoenix(const Words& words) {
   }
   options.wait_for = static_cast<std::uint32_t>(size("wait_for", 0));
   options.max_consumers = static_cast<std::uint32_t>(size("max_consumers", options.max_consumers));
+  options.heads = static_cast<std::uint32_t>(size("heads", 1));
+  options.head_memory = size("head_memory", 0);
   if (const std::uint64_t stop_at = size("stop_at", 0); stop_at != 0) {
     Producer producer(std::move(options));
     say("serves");
@@ -69,7 +71,7 @@ int phoenix(const Words& words) {
   return 0;
 }
 
-constexpr std::uint64_t digest_begin = 1;
+constexpr std::uint64_t digest_begin = ride_digest_begin;
 
 constexpr std::uint64_t mixed(std::uint64_t digest, std::uint64_t word) noexcept {
   return (digest ^ word) * 0x9E37'79B9'7F4A'7C15;
@@ -139,8 +141,7 @@ class Ride {
       fault_ = "a batch of " + std::to_string(batch.size()) + " samples at position " +
                std::to_string(batch.position());
     }
-    digest_ = mixed(digest_, batch.size());
-    for (const std::uint64_t id : batch.sample_ids()) digest_ = mixed(digest_, id);
+    digest_ = ride_digest_with(digest_, batch);
     lives_.insert(consumer_.incarnation());
     held_.push_back(batch.share());
     while (held_.size() > static_cast<std::size_t>(words_.number("hold"))) {
@@ -281,6 +282,12 @@ const RoleRegistration rider_role("rider", rider);
 const RoleRegistration starved_role("starved_rider", starved_rider);
 
 }  // namespace
+
+std::uint64_t ride_digest_with(std::uint64_t digest, const Batch& batch) {
+  digest = mixed(digest, batch.size());
+  for (const std::uint64_t id : batch.sample_ids()) digest = mixed(digest, id);
+  return digest;
+}
 
 std::string digest_of_ride(std::uint64_t batch_size, std::uint64_t epochs,
                            std::uint64_t samples_per_epoch, const EarlyLeaves& leaves) {

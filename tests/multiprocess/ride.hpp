@@ -4,6 +4,7 @@
 
 #include "serve.hpp"
 
+#include <cstdint>
 #include <string>
 
 // The roles `phoenix`, a producer of a stream that can be made again, and `rider`, a trainer of it.
@@ -20,6 +21,9 @@ struct EarlyLeaves {
   }
 };
 
+/// A digest of batches: where it begins, and with one more batch.
+inline constexpr std::uint64_t ride_digest_begin = 1;
+[[nodiscard]] std::uint64_t ride_digest_with(std::uint64_t digest, const Batch& batch);
 /// The digest that a rider says, of batches that no death disturbs.
 [[nodiscard]] std::string digest_of_ride(std::uint64_t batch_size, std::uint64_t epochs,
                                          std::uint64_t samples_per_epoch,

@@ -83,6 +83,32 @@ TEST_CASE("the stream goes on where the one furthest behind asks") {
   CHECK_FALSE(returning.is_to_wait(resuming(3, 40)));
 }
 
+TEST_CASE("members of heads do not decide where the leading ring begins") {
+  ReturningMembers returning;
+  LifeMember behind = member(1, 5), absent = member(2, 8);
+  behind.in_head = absent.in_head = true;
+  const bool allowed = GENERATE(true, false);
+  if (allowed) returning.allow_heads();
+  SECTION("where others are there") {
+    returning.expect(life_of({behind, absent, member(3, 60)}), capacity);
+    static_cast<void>(returning.add(resuming(1, 7), 1, began_ns));
+    static_cast<void>(returning.add(Hello(), 1, began_ns));
+    static_cast<void>(returning.add(resuming(3, 70), 1, began_ns));
+    const Given given = decide(returning);
+    CHECK(given.begin == (allowed ? 70U : 7U));
+    // Those of the leading ring come first, and so does the memory.
+    CHECK(given.places == (allowed ? Names{"came@70", "came@7", "t2@8", "came@?"}
+                                   : Names{"came@7", "t2@8", "came@70", "came@?"}));
+  }
+  SECTION("where there are no others") {
+    returning.expect(life_of({behind, absent}), capacity);
+    static_cast<void>(returning.add(resuming(1, 7), 1, began_ns));
+    const Given given = decide(returning);
+    CHECK(given.begin == 7U);
+    CHECK(given.places == Names{"came@7", "t2@8"});
+  }
+}
+
 TEST_CASE("members that have not come keep their places") {
   ReturningMembers returning;
   returning.expect(life_of({member(1, 40), member(2, 30), member(3, 60)}), capacity);

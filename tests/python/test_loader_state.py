@@ -498,7 +498,7 @@ def test_another_producer_of_a_stream_that_is_not_pure_is_warned_of(directory: P
 def test_a_loader_that_was_refused_keeps_its_place(
     serve: Callable[..., support.Served], holds: bool
 ) -> None:
-    serve(SHAPE, samples=4000, memory="64KiB")
+    serve(SHAPE, samples=4000, memory="64KiB", heads=1)
     loader = bc.Loader("s", 10, fields=("sample_id", "image"))
     other = bc.Loader("s", 10, fields="sample_id")  # else the stream would go back
     batches, others = iter(loader), iter(other)
@@ -516,6 +516,24 @@ def test_a_loader_that_was_refused_keeps_its_place(
         assert loader.state_dict()["cursor"] == 310
     following = next(others).tolist()
     assert next(batches)[0].tolist() == following and loader.cursor == 320
+
+
+def test_a_loader_gets_an_early_state_from_a_head_while_another_goes_on(
+    serve: Callable[..., support.Served],
+) -> None:
+    serve(SHAPE, samples=4000, memory="64KiB")
+    loader = bc.Loader("s", 10, fields="sample_id")
+    other = bc.Loader("s", 10, fields="sample_id")
+    batches, others = iter(loader), iter(other)
+    seen = [(next(batches).tolist(), next(others).tolist()) for _ in range(31)]
+    state = {**loader.state_dict(), "cursor": 10}
+    loader.load_state_dict(state)
+    again = iter(loader)
+    for own, theirs in seen[1:]:
+        assert own == theirs
+        assert next(again).tolist() == own
+        next(others)
+    assert loader.cursor == 310
 
 
 def test_a_stream_does_not_end_while_a_state_is_loaded(

@@ -23,6 +23,7 @@ class BatchFiller {
 
   /// The CUDA stream on which batches are used from the next one on.
   void set_cuda_stream(void* stream) noexcept { cuda_stream_ = stream; }
+  void follow(const BatchFiller& other) noexcept { cuda_stream_ = other.cuda_stream_; }
 
   /// Shows the ring in place. Copies only what has a gap there, and, where the trainer has
   /// `written` into the ring's memory, what is in host memory.

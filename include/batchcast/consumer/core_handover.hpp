@@ -23,6 +23,12 @@ struct CoreHandover {
   /// The options with which it joins the next producer: behind the last whole batch of that size.
   [[nodiscard]] static ConsumerOptions options_to_resume(const ConsumerCore& core,
                                                          std::uint64_t batch_size);
+  /// Changes when it is asked to join another ring of its producer, which has its next sample too.
+  [[nodiscard]] static std::uint32_t moves(const ConsumerCore& core) noexcept;
+  /// Whether it may change over now, between two batches of that size.
+  [[nodiscard]] static bool may_move(const ConsumerCore& core, std::uint64_t batch_size) noexcept;
+  /// It has changed over: keeps what the trainer holds, and gives its place up.
+  static void leave_ring(ConsumerCore& core) noexcept;
   /// What is published is drained: keeps what the trainer holds, and gives the ring's memory up.
   /// From then on there are no batches here.
   static void outlive_ring(ConsumerCore& core) noexcept;

@@ -79,6 +79,21 @@ BATCHCAST_INLINE ConsumerOptions CoreHandover::options_to_resume(const ConsumerC
   return options;
 }
 
+BATCHCAST_INLINE std::uint32_t CoreHandover::moves(const ConsumerCore& core) noexcept {
+  return ordered::get(core.board().consumer(core.ring_.desk().index).moves);
+}
+
+BATCHCAST_INLINE bool CoreHandover::may_move(const ConsumerCore& core,
+                                             std::uint64_t batch_size) noexcept {
+  return core.pending_.run() == nullptr && !core.pending_.has_end() &&
+         ReaderHandover::may_leave(core.reader_, core.most_samples(batch_size));
+}
+
+BATCHCAST_INLINE void CoreHandover::leave_ring(ConsumerCore& core) noexcept {
+  core.kept_.make_all_own();
+  core.membership_.leave();
+}
+
 BATCHCAST_INLINE void CoreHandover::outlive_ring(ConsumerCore& core) noexcept {
   if (core.process_.in_forked_child()) return;
   core.kept_.outlive_ring();
@@ -103,6 +118,7 @@ BATCHCAST_INLINE std::shared_ptr<ConsumerCore> CoreHandover::attach_again(const 
   std::shared_ptr<ConsumerCore> core(
       new ConsumerCore(options, std::move(delivery), std::move(duplicate), started_ns),
       ConsumerCore::destroy);
+  core->filler_.follow(last.filler_);
   if (core->board().head().identity == last.board().head().identity) {
     core->link_.open(std::move(joined.door));
     return core;

@@ -24,6 +24,9 @@ namespace batchcast::inline v0_1::detail {
 ///   producer holds the place, and it tries again.
 /// - *attached* again: the next core has taken over where the last one stands.
 ///
+/// While it is attached, its producer may ask it to join another ring. The search joins that ring
+/// in the same way, and the next core takes over between two batches.
+///
 /// docs/decisions/0037-a-producers-death-is-a-pause.md says why nothing is lost, twice or torn. The
 /// consuming thread makes all calls.
 class Rider {
@@ -75,6 +78,7 @@ class Rider {
   [[nodiscard]] bool ends_loop_first() const;
   void look_at_next();
   void tell_ends() noexcept;
+  void look_at_other_ring(std::uint64_t batch_size);
   void begin_search();
   void begin_wait(std::uint64_t batch_size);
   [[nodiscard]] bool wait_for_next(const Deadline& deadline);
@@ -105,9 +109,11 @@ class Rider {
   std::uint64_t drained_by_ = 0;      ///< the batch size until the last ring is drained
   bool told_ = false;                 ///< that it waits
   bool told_why_ = false;             ///< why the next producer does not let it in
+  std::uint32_t moves_seen_ = 0;      ///< CoreHandover::moves
   bool owes_epoch_end_ = false;       ///< which the last core has ended
   std::optional<Resumes> resumes_;    ///< of the last producer that let it in
   MemberLock lock_;                   ///< of the same attachment
+  MemberLock next_lock_;              ///< of another ring of its producer, until it changes over
   std::optional<LaterBudget> later_;  ///< until the next producer's ring has taken it
   std::optional<Window> later_window_;
   Search search_;

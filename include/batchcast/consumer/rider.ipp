@@ -77,7 +77,7 @@ template <class Call>
 bool Rider::ride(std::uint64_t batch_size, int timeout_ms, Call&& call) {
   core_->check_process();
   const Deadline deadline(timeout_ms);
-  if (rides_) look_at_producers(batch_size);
+  look_at_producers(batch_size);
   for (;;) {
     if (state_ == State::waiting && !wait_for_next(deadline)) return false;
     if (state_ == State::attached) take_later();
@@ -126,7 +126,9 @@ BATCHCAST_INLINE std::optional<Batch> Rider::newest(std::uint64_t samples_max) {
 }
 
 BATCHCAST_INLINE bool Rider::move_to(RowPlace cursor) {
-  return state_ == State::attached && core_->move_to(cursor);
+  if (state_ != State::attached) return false;
+  drop_next();
+  return core_->move_to(cursor);
 }
 
 BATCHCAST_INLINE void Rider::leave_epoch() noexcept {
@@ -185,7 +187,9 @@ BATCHCAST_INLINE void Rider::look_at_producers(std::uint64_t batch_size) {
   const std::uint64_t now = now_ns();
   if (now - looked_ns_ < rider::look_every_ns) return;
   looked_ns_ = now;
-  if (state_ == State::attached && CoreHandover::has_lost_producer(*core_)) {
+  if (state_ == State::attached) {
+    if (!CoreHandover::has_lost_producer(*core_)) return look_at_other_ring(batch_size);
+    if (!rides_) return;
     begin_drain(batch_size);
     if (!ends_loop_first()) begin_search();
   } else if (state_ == State::draining) {
@@ -198,6 +202,45 @@ BATCHCAST_INLINE void Rider::begin_drain(std::uint64_t batch_size) {
   drained_by_ = batch_size;
   lost_ns_ = now_ns();
   told_ = told_why_ = told_of_memory_ = false;
+  search_.reset();  // for another ring of the producer that died
+  drop_found();
+  if (!next_) return;
+  resumes_ = CoreHandover::resumes(*next_);
+  lock_.take(next_lock_);
+  next_.reset();
+}
+
+/// It holds its place in both rings until it has changed over. If that fails it stays.
+BATCHCAST_INLINE void Rider::look_at_other_ring(std::uint64_t batch_size) {
+  const bool is_on_its_way = search_ || next_;
+  if (!is_on_its_way) {
+    const std::uint32_t moves = CoreHandover::moves(*core_);
+    if (std::exchange(moves_seen_, moves) == moves || core_->reader().revoked()) return;
+    ConsumerOptions options = CoreHandover::options_to_resume(*core_, batch_size);
+    options.cursor = core_->cursor().position;
+    search_ = Search(new SuccessorSearch(
+        {std::move(options), "host", CoreHandover::resumes(*core_), gone_timeout_ms()}));
+    return;
+  }
+  if (search_ && search_->wait(0)) {
+    try {
+      found_ = Search(std::move(search_))->take();
+      if (found_) attach_to_found();
+    } catch (const std::exception&) {
+      return drop_next();
+    }
+  }
+  if (!next_ || !CoreHandover::may_move(*core_, batch_size)) return;
+  // A desk is not believed beyond what is published: then its producer moves it there.
+  const RowPlace place = core_->cursor();
+  const bool is_ahead = place.position > ordered::load_published(next_->board().progress());
+  bool may_go = !is_ahead;
+  try {
+    if (is_ahead) may_go = next_->move_to(place);
+  } catch (const Error&) {
+    // It is refused there.
+  }
+  may_go ? change_over() : drop_next();
 }
 
 /// With `let_go`: what is published has the rest of this loop, and the next one joins where the
@@ -313,7 +356,7 @@ BATCHCAST_INLINE void Rider::attach_to_found() {
     if (!is_lack_of_memory(error)) drop_found();
     throw;
   }
-  lock_.take(found_->member_lock);
+  (state_ == State::attached ? next_lock_ : lock_).take(found_->member_lock);
   found_.reset();
 }
 
@@ -354,10 +397,12 @@ BATCHCAST_INLINE void Rider::rest(const Deadline& deadline) {
 
 BATCHCAST_INLINE void Rider::change_over() {
   CoreHandover::take_over(*next_, *core_);
+  if (state_ == State::attached) CoreHandover::leave_ring(*core_);
   rider::add(past_, core_->reader_status());
   if (attach_seconds_ == 0) attach_seconds_ = core_->attach_seconds();
   core_ = std::move(next_);
-  state_ = State::attached;
+  moves_seen_ = 0;
+  if (std::exchange(state_, State::attached) == State::attached) return lock_.take(next_lock_);
   resumes_.reset();
   report(
       options_.log, told_ ? LogLevel::warning : LogLevel::info,
@@ -385,6 +430,7 @@ BATCHCAST_INLINE void Rider::drop_next() noexcept {
   drop_found();
   if (next_) next_->abandon();
   next_.reset();
+  next_lock_.release();
 }
 
 BATCHCAST_INLINE void Rider::tell_of_wait() {

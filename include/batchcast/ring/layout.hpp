@@ -151,7 +151,7 @@ struct ConsumerEntry {
   Shared32 pid;
   Shared32 pace;
   Shared32 paused;  ///< between epochs with `let_go`: does not gate
-  Shared32 reserved;
+  Shared32 moves;   ///< changes when the consumer is asked to join another ring of the stream
   std::array<char, limits::consumer_name_bytes_max + 1> name;
   std::array<char, limits::consumer_name_bytes_max + 1> group;  ///< of ranks; empty: none
   std::uint32_t rank;                                           ///< below world

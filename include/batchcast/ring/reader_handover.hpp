@@ -18,6 +18,8 @@ struct ReaderHandover {
   /// `next` has just joined its ring. It goes on where `last` stands in an earlier ring, in its
   /// epoch, and with what its receipt has.
   static void take_over(RingReader& next, const RingReader& last);
+  /// Whether another reader may take over between two batches, and nothing is left to be said here.
+  [[nodiscard]] static bool may_leave(const RingReader& reader, std::uint64_t samples) noexcept;
   /// The epoch has no more batches of that size, and `next` has not said so. Call it where the
   /// reader found none in the whole ring.
   [[nodiscard]] static bool owes_epoch_end(const RingReader& reader,

@@ -39,6 +39,12 @@ BATCHCAST_INLINE void ReaderHandover::take_over(RingReader& next, const RingRead
   if (place < next.cursor_.place()) next.receipt_.spoil();  // at `free` pace
 }
 
+BATCHCAST_INLINE bool ReaderHandover::may_leave(const RingReader& reader,
+                                                std::uint64_t samples) noexcept {
+  return reader.complaint_.empty() && !reader.revoked() && !owes_epoch_end(reader, samples) &&
+         reader.cursor_.phase() != ReadCursor::Phase::missed;
+}
+
 BATCHCAST_INLINE bool ReaderHandover::owes_epoch_end(const RingReader& reader,
                                                      std::uint64_t samples) noexcept {
   if (reader.between_epochs()) return false;

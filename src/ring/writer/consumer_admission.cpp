@@ -189,6 +189,24 @@ std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::resume(std::uint32_t
   return begins.position;
 }
 
+RingOutlook ConsumerAdmission::outlook(std::uint64_t cursor) {
+  RingOutlook outlook;
+  outlook.is_over = state_.outcome.refusal().has_value();
+  outlook.goes_back = rules_.goes_back(Join::at, cursor, 0);
+  outlook.oldest = state_.tickets.oldest_held();
+  outlook.published = state_.tickets.published();
+  const auto found = start(Join::rewind, 0, rules_.bounds_here(0), no_epoch_held);
+  if (const auto* start = std::get_if<JoinRules::Start>(&found)) outlook.rewind = *start;
+  outlook.epoch_start = state_.ledger.start_of(state_.ledger.epoch_of(outlook.published));
+  return outlook;
+}
+
+bool ConsumerAdmission::go_to(std::uint64_t position) {
+  if (!rules_.may_go_to(position)) return false;
+  publisher_.go_to(position);
+  return true;
+}
+
 /// Where the next trainer would begin. An observer asks that for a trainer that follows it.
 std::variant<std::uint64_t, NotAdmitted> ConsumerAdmission::expect_trainer(Join join,
                                                                            std::uint64_t cursor) {

@@ -43,6 +43,9 @@ class ConsumerAdmission {
                                                                      std::uint64_t consumer_id,
                                                                      const MirrorRequest& request);
 
+  [[nodiscard]] RingOutlook outlook(std::uint64_t cursor);
+  [[nodiscard]] bool go_to(std::uint64_t position);
+
   /// Nothing is published any more, and every consumer has read all that was. If the stream came to
   /// its end, it has also had a consumer.
   [[nodiscard]] bool all_is_read();

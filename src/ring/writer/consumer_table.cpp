@@ -107,6 +107,7 @@ const ConsumerRecord& ConsumerTable::add(const AdmitRequest& request, std::uint3
   ordered::set(entry.pid, request.pid);
   ordered::set(entry.pace, static_cast<std::uint32_t>(request.pace));
   ordered::set(entry.paused, paused ? 1 : 0);
+  ordered::set(entry.moves, 0);
   put_name(entry.name, consumer.name);
   put_group(entry, request);
   ordered::set_release(entry.consumer_id, consumer.consumer_id);

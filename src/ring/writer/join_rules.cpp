@@ -95,16 +95,28 @@ MirrorStart JoinRules::mirror_start(Start trainer, std::uint64_t next) const noe
 
 bool JoinRules::goes_back(Join join, std::uint64_t cursor,
                           std::uint64_t consumer_id) const noexcept {
+  const bool is_behind = cursor < state_.tickets.oldest_held() && cursor >= state_.options.start;
+  return join == Join::at && is_behind && can_go_back() && is_alone(consumer_id) &&
+         !state_.attendance.has_trainers_elsewhere();
+}
+
+bool JoinRules::may_go_to(std::uint64_t position) const noexcept {
+  const bool is_place = position >= state_.options.start && position < state_.ledger.stream_end() &&
+                        position < limits::cursor_limit;
+  return is_place && can_go_back() && is_alone(0);
+}
+
+bool JoinRules::can_go_back() const noexcept {
   const WriterOptions& options = state_.options;
-  const bool is_behind = cursor < state_.tickets.oldest_held() && cursor >= options.start;
-  if (join != Join::at || !is_behind) return false;
   if (!options.goes_back || !options.jumps || !state_.ledger.length_known()) return false;
-  if (state_.outcome.is_over() || state_.tickets.next() >= state_.ledger.stream_end()) return false;
+  return !state_.outcome.is_over() && state_.tickets.next() < state_.ledger.stream_end();
+}
+
+bool JoinRules::is_alone(std::uint64_t consumer_id) const noexcept {
   const std::vector<ConsumerRecord>& records = state_.consumers.records();
-  const bool is_alone = std::all_of(records.begin(), records.end(), [&](const ConsumerRecord& one) {
+  return std::all_of(records.begin(), records.end(), [&](const ConsumerRecord& one) {
     return one.consumer_id == consumer_id || (one.mirrors && one.paused);
   });
-  return is_alone && !state_.attendance.has_trainers_elsewhere();
 }
 
 bool JoinRules::goes_back(const MirrorRequest& request, std::uint64_t mirror_id) const noexcept {

@@ -46,8 +46,13 @@ class JoinRules {
   /// The same for a trainer of a mirror's ring, which may hold the cursor itself.
   [[nodiscard]] bool goes_back(const MirrorRequest& request,
                                std::uint64_t mirror_id) const noexcept;
+  /// Whether a ring may go elsewhere for trainers of other rings: it has no consumer itself, and
+  /// samples can be made again.
+  [[nodiscard]] bool may_go_to(std::uint64_t position) const noexcept;
 
  private:
+  [[nodiscard]] bool can_go_back() const noexcept;
+  [[nodiscard]] bool is_alone(std::uint64_t consumer_id) const noexcept;
   [[nodiscard]] Start rewind(Bounds bounds) const noexcept;
   /// Empty if a consumer may begin at `cursor`.
   [[nodiscard]] std::string why_not_at(std::uint64_t cursor, std::uint64_t oldest) const;

@@ -74,6 +74,17 @@ struct NotAdmitted {
   std::string text;
 };
 
+/// What a consumer that asks for a cursor would find in a ring.
+struct RingOutlook {
+  bool is_over = false;      ///< it admits no consumer
+  bool goes_back = false;    ///< it would go back to the cursor
+  std::uint64_t oldest = 0;  ///< position that it holds
+  std::uint64_t published = 0;
+  /// Where `rewind` begins, if that is known, and the start of the epoch that the stream is in.
+  std::optional<std::uint64_t> rewind = {};
+  std::uint64_t epoch_start = 0;
+};
+
 /// A trainer came to a resting mirror's ring: what it asks for, and what that ring holds.
 struct MirrorRequest {
   Join join = Join::rewind;  ///< the trainer's

@@ -136,11 +136,23 @@ void Publisher::jump(std::uint64_t target) noexcept {
 }
 
 void Publisher::go_back(std::uint64_t cursor) {
-  state_.tickets.abandon_all();
   state_.untold.push_back(
       text("the stream goes back from position {} to {}, where its only consumer begins",
            state_.tickets.published(), cursor));
-  jump(cursor);
+  leave_for(cursor);
+}
+
+void Publisher::go_to(std::uint64_t position) {
+  state_.untold.push_back(
+      text("the leading ring has no trainer any more: it goes from position {} to {}, where those "
+           "of a head are",
+           state_.tickets.published(), position));
+  leave_for(position);
+}
+
+void Publisher::leave_for(std::uint64_t position) {
+  state_.tickets.abandon_all();
+  jump(position);
   state_.attendance.set_left_at(std::nullopt);  // the next trainer begins where the stream is now
   state_.wake.wake();
 }

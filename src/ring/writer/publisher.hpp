@@ -36,10 +36,13 @@ class Publisher {
   /// Continues at `cursor`, where the stream's only consumer begins. Samples of tickets that are
   /// out will not be published, and no other ticket is granted until these are back.
   void go_back(std::uint64_t cursor);
+  /// The same, for trainers of other rings, which come here.
+  void go_to(std::uint64_t position);
   void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start,
                   PendingWakes& wakes);
 
  private:
+  void leave_for(std::uint64_t position);
   [[nodiscard]] bool take_abandoned(const Ticket& ticket) noexcept;
   [[nodiscard]] bool is_inside_epoch() const noexcept;
   void close_epoch();

@@ -9,11 +9,52 @@
 #include <algorithm>
 
 namespace batchcast::inline v0_1 {
-Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
+
+Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                          std::optional<std::uint64_t> interruptions) {
   BATCHCAST_ASSERT(samples_max > 0);
   std::uint64_t started_ns = 0;  // once it waits
+  if (!interruptions) interruptions = interruptions_.load();
   std::lock_guard turn(turn_);
   Lock lock(state_.mutex);
+  for (;;) {
+    if (const std::optional<Claim> claim = claim_now(lock, samples_max, ticket)) {
+      if (*claim == Claim::granted && started_ns != 0) {
+        ordered::count(state_.board.progress().space_waits);
+        ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
+      }
+      return *claim;
+    }
+    const std::uint64_t spent_ns = started_ns != 0 ? now_ns() - started_ns : 0;
+    const auto spent_ms = static_cast<std::int64_t>(spent_ns / 1'000'000);
+    const bool is_late = timeout_ms >= 0 && spent_ms >= timeout_ms;
+    if (is_late || interruptions_.load() != *interruptions) {
+      ordered::count(state_.board.progress().space_wait_ns, spent_ns);
+      return Claim::timed_out;
+    }
+    if (started_ns == 0) started_ns = now_ns();
+    int wait_ms = limits::sleep_ms_max;
+    if (timeout_ms >= 0)
+      wait_ms = static_cast<int>(std::min<std::int64_t>(wait_ms, timeout_ms - spent_ms));
+    wait_for_space(lock, wait_ms);
+  }
+}
+
+std::optional<Claim> SpaceClaimer::try_claim(std::uint64_t samples_max, Ticket& ticket) {
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn.owns_lock()) return std::nullopt;
+  Lock lock(state_.mutex);
+  return claim_now(lock, samples_max, ticket).value_or(Claim::timed_out);
+}
+
+void SpaceClaimer::interrupt() noexcept {
+  const Lock lock(state_.mutex);
+  interruptions_.fetch_add(1);
+  state_.wake.wake();
+}
+
+std::optional<Claim> SpaceClaimer::claim_now(Lock& lock, std::uint64_t samples_max,
+                                             Ticket& ticket) {
   TicketQueue& tickets = state_.tickets;
   for (;;) {
     if (tickets.has_returned() && !state_.outcome.is_over()) {
@@ -36,23 +77,9 @@ Claim SpaceClaimer::claim(std::uint64_t samples_max, int timeout_ms, Ticket& tic
     }
     if (!is_held && !jumps && state_.gate.is_open() && !tickets.has_abandoned()) {
       tickets.grant(samples_max, std::min(state_.gate.limit(), stream_end), ticket);
-      if (started_ns != 0) {
-        ordered::count(state_.board.progress().space_waits);
-        ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
-      }
       return Claim::granted;
     }
-    if (started_ns == 0) started_ns = now_ns();
-    int wait_ms = limits::sleep_ms_max;
-    if (timeout_ms >= 0) {
-      const auto spent_ms = static_cast<std::int64_t>((now_ns() - started_ns) / 1'000'000);
-      if (spent_ms >= timeout_ms) {
-        ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
-        return Claim::timed_out;
-      }
-      wait_ms = static_cast<int>(std::min<std::int64_t>(wait_ms, timeout_ms - spent_ms));
-    }
-    wait_for_space(lock, wait_ms);
+    return std::nullopt;
   }
 }
 

@@ -8,9 +8,11 @@
 #include "ring/writer/stall_watch.hpp"
 #include "ring/writer/writer_state.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace batchcast::inline v0_1 {
 
@@ -33,8 +35,12 @@ class SpaceClaimer {
         stalls_(state),
         spinner_(state.options.spin_ns) {}
 
-  /// Does `RingWriter::claim`. Takes the admission lock itself.
-  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
+  // These do what RingWriter's do. They take the admission lock themselves.
+  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                            std::optional<std::uint64_t> interruptions);
+  [[nodiscard]] std::optional<Claim> try_claim(std::uint64_t samples_max, Ticket& ticket);
+  [[nodiscard]] std::uint64_t interruptions() const noexcept { return interruptions_.load(); }
+  void interrupt() noexcept;
 
   using Lock = std::unique_lock<Mutex>;
   /// Reports, or evicts, the consumer that holds the stream up, if that is due. Leaves the
@@ -53,6 +59,9 @@ class SpaceClaimer {
     std::uint64_t wake_at = 0;
   };
 
+  /// Nothing where a claimer has to wait.
+  [[nodiscard]] std::optional<Claim> claim_now(Lock& lock, std::uint64_t samples_max,
+                                               Ticket& ticket);
   void wait_for_space(Lock& lock, int timeout_ms);
   void look_and_sleep(Lock& lock, int timeout_ms);
   [[nodiscard]] bool space_came_while_looking(Lock& lock);
@@ -70,6 +79,7 @@ class SpaceClaimer {
   StallWatch stalls_;
   Mutex turn_;       ///< one claimer at a time waits for space
   Spinner spinner_;  ///< that claimer's
+  std::atomic<std::uint64_t> interruptions_{0};
 };
 
 }  // namespace batchcast::inline v0_1

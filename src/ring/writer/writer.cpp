@@ -24,8 +24,13 @@ RingWriter::RingWriter(Board board, Options options)
   state_.show_to_come();
 }
 
-Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket) {
-  return claimer_.claim(samples_max, timeout_ms, ticket);
+Claim RingWriter::claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                        std::optional<std::uint64_t> interruptions) {
+  return claimer_.claim(samples_max, timeout_ms, ticket, interruptions);
+}
+
+std::optional<Claim> RingWriter::try_claim(std::uint64_t samples_max, Ticket& ticket) {
+  return claimer_.try_claim(samples_max, ticket);
 }
 
 std::uint64_t RingWriter::take_rows(Ticket& ticket, std::size_t axis, std::uint64_t index,
@@ -350,6 +355,31 @@ void RingWriter::restart_at(std::uint64_t position, std::uint64_t epoch,
   PendingWakes wakes;
   Lock lock(state_.mutex);
   publisher_.restart_at(position, epoch, epoch_start, wakes);
+}
+
+RingOutlook RingWriter::outlook(std::uint64_t cursor) {
+  Lock lock(state_.mutex);
+  return admission_.outlook(cursor);
+}
+
+bool RingWriter::go_to(std::uint64_t position) {
+  const bool goes = [&] {
+    Lock lock(state_.mutex);
+    return admission_.go_to(position);
+  }();
+  tell();
+  return goes;
+}
+
+void RingWriter::ask_to_move(std::uint32_t index, std::uint64_t consumer_id) noexcept {
+  Lock lock(state_.mutex);
+  if (state_.consumers.find(index, consumer_id) == nullptr) return;
+  ordered::bump(state_.board.consumer(index).moves);
+}
+
+void RingWriter::look_for_stall() {
+  std::unique_lock lock(state_.mutex);
+  claimer_.report_stall(lock);
 }
 
 StreamState RingWriter::state() const {

@@ -41,7 +41,17 @@ class RingWriter {
   /// Waits until at least one position is free and grants up to `samples_max`, never past an
   /// epoch's end. A negative time-out waits for ever. `ended`: the stream is over, or wholly handed
   /// out.
-  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket);
+  /// `interruptions`: what `interruptions()` said before; one since then ends the wait, as a
+  /// time-out does.
+  [[nodiscard]] Claim claim(std::uint64_t samples_max, int timeout_ms, Ticket& ticket,
+                            std::optional<std::uint64_t> interruptions = std::nullopt);
+
+  /// The same, but does not wait. Nothing where another claimer waits, or is about to have a
+  /// ticket.
+  [[nodiscard]] std::optional<Claim> try_claim(std::uint64_t samples_max, Ticket& ticket);
+  /// Ends the waits of `claim` that are under way, as a time-out does.
+  void interrupt_claims() noexcept { claimer_.interrupt(); }
+  [[nodiscard]] std::uint64_t interruptions() const noexcept { return claimer_.interruptions(); }
 
   /// For streams with axes. Gives the ticket's samples from `index` on rows, in order: sample index
   /// + i has lengths[i] on that axis. Waits until earlier tickets have theirs or are published,
@@ -190,6 +200,16 @@ class RingWriter {
   /// backwards only where no consumer is attached, and epochs have one length. The call does
   /// nothing once the stream is over.
   void restart_at(std::uint64_t position, std::uint64_t epoch, std::uint64_t epoch_start);
+  /// Where a consumer would find this ring.
+  [[nodiscard]] RingOutlook outlook(std::uint64_t cursor);
+  /// A ring without consumers goes to that position. False, and nothing changes, where one is
+  /// attached, and where samples cannot be made again or are all made.
+  bool go_to(std::uint64_t position);
+  /// Asks that consumer to join another ring of the stream, which has its next sample too.
+  void ask_to_move(std::uint32_t index, std::uint64_t consumer_id) noexcept;
+  /// Reports, or evicts, a consumer that holds the ring up. It is for a ring on which no claimer
+  /// waits: one that waits does it.
+  void look_for_stall();
 
   // ---- what is told
 

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#include "producer/head_places.hpp"
+
+#include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/limits.hpp>
+#include <batchcast/core/text.hpp>
+#include "producer/life_notes.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace batchcast::inline v0_1::detail {
+namespace {
+
+// A trainer that is asked to move, and does not, is asked again after that time.
+constexpr std::uint64_t ask_every_ns = 1'000'000'000;
+
+/// The cursor that a trainer needs. With `rewind` it is the start of the stream's epoch, if the
+/// trainer would else wait for more than half an epoch. Empty: any will do.
+std::optional<std::uint64_t> cursor_of(const Hello& hello, const RingOutlook& leading,
+                                       std::uint64_t samples_per_epoch) {
+  if (hello.join == Join::at) return hello.cursor;
+  const bool may_wait = hello.join != Join::rewind || hello.pace != Pace::lockstep;
+  if (may_wait || !leading.rewind) return std::nullopt;
+  const bool waits_long = *leading.rewind > leading.published &&
+                          *leading.rewind - leading.published > samples_per_epoch / 2;
+  return waits_long ? std::optional(leading.epoch_start) : std::nullopt;
+}
+
+bool has(const HeadPlaces::Seats& seats, const ServedRing& ring) {
+  return std::find(seats.begin(), seats.end(), &ring) != seats.end();
+}
+
+}  // namespace
+
+std::string HeadPlaces::stream_text() const {
+  return text("batchcast: stream `{}`: ", options_.stream);
+}
+
+/// The leading ring, unless a head is needed.
+std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose(const Hello& hello,
+                                                             const Seats& seats) {
+  ServedRing* const named = rings_.find(hello.placement);
+  Heads& heads = rings_.heads();
+  HostRing& leading = rings_.host();
+  const Chosen there{named, {}};
+  if (!heads.are_allowed() || named != &leading) return there;
+  if (auto refusal = refusal_if_full(seats)) return std::move(*refusal);
+  const bool needs_none =
+      hello.observes || hello.world != 0 || hello.between_epochs == BetweenEpochs::let_go;
+  if (needs_none) return there;
+  const RingOutlook outlook = leading.writer().outlook(hello.cursor);
+  const auto cursor = cursor_of(hello, outlook, options_.samples_per_epoch);
+  if (!cursor || outlook.is_over || outlook.goes_back || *cursor >= outlook.oldest) return there;
+  auto chosen = choose_head(hello, *cursor);
+  // With `rewind` it may wait instead, as it does without heads.
+  const bool has_to = hello.join == Join::at || heads.is_making();
+  return has_to || std::holds_alternative<Chosen>(chosen) ? chosen : there;
+}
+
+/// A head that has the sample, another one, or the nearest ring behind.
+std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose_head(const Hello& hello,
+                                                                  std::uint64_t cursor) {
+  Heads& heads = rings_.heads();
+  HostRing* behind = nullptr;
+  std::uint64_t behind_at = 0;
+  for (const auto& head : heads.list()) {
+    const RingOutlook outlook = head->writer().outlook(cursor);
+    if (outlook.is_over || 2 * hello.batch_size > head->capacity()) continue;
+    if (outlook.oldest <= cursor && cursor <= outlook.published) return Chosen{head.get(), cursor};
+    if (outlook.published > cursor || (behind != nullptr && outlook.published < behind_at))
+      continue;
+    behind = head.get();
+    behind_at = outlook.published;
+  }
+  if (heads.has_free()) return open_head(hello, cursor);
+  if (behind != nullptr && hello.join == Join::at) {
+    log_(LogLevel::info,
+         text("all {} places are taken (--heads): the trainer at position {} waits for {}, "
+              "which is at {}",
+              options_.heads, cursor, behind->id(), behind_at));
+    return Chosen{behind, cursor};
+  }
+  return Refusal{RefusalKind::busy,
+                 text("{}no ring is at or behind position {}, and all {} places (--heads) are "
+                      "taken. It gets one once a head closes",
+                      stream_text(), cursor, options_.heads)};
+}
+
+std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::open_head(const Hello& hello,
+                                                                std::uint64_t cursor) {
+  std::string why;
+  try {
+    // Only one that comes back has what the receipt lacks.
+    const auto before = hello.resumes ? receipt_before(options_, cursor) : std::nullopt;
+    auto opened = rings_.heads().open({cursor, hello.batch_size, before});
+    if (const auto* head = std::get_if<std::shared_ptr<HostRing>>(&opened)) {
+      log_(LogLevel::info,
+           text("{} opens at position {}, which the leading ring no longer has: {} samples",
+                (*head)->id(), cursor, (*head)->capacity()));
+      return Chosen{head->get(), cursor};
+    }
+    const Heads::NotOpen& not_open = std::get<Heads::NotOpen>(opened);
+    if (not_open.comes) {
+      return Refusal{RefusalKind::busy,
+                     text("{}a head opens at position {}", stream_text(), cursor)};
+    }
+    why = not_open.why;
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  constexpr std::string_view prefix = "batchcast: ";
+  if (why.starts_with(prefix)) why.erase(0, prefix.size());
+  // A trainer that comes back does not give up where room is lacking.
+  return Refusal{
+      hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
+      text("{}position {} is no longer in the ring, and no head opens (--head-memory): {}",
+           stream_text(), cursor, why)};
+}
+
+/// Places are counted over all rings in host memory.
+std::optional<Refusal> HeadPlaces::refusal_if_full(const Seats& seats) const {
+  if (rings_.heads().list().empty()) return std::nullopt;
+  const auto taken = std::count_if(seats.begin(), seats.end(), [](const ServedRing* ring) {
+    return ring->placement().is_host();
+  });
+  if (static_cast<std::uint64_t>(taken) < options_.max_consumers) return std::nullopt;
+  return Refusal{RefusalKind::full,
+                 text("{}all {} places for consumers are taken. Start the producer with a larger "
+                      "--max-consumers (up to {})",
+                      stream_text(), options_.max_consumers, limits::consumers_max)};
+}
+
+void HeadPlaces::close_empty(const Seats& seats) {
+  for (const auto& head : rings_.heads().list()) {
+    if (has(seats, *head)) continue;
+    log_(LogLevel::info, text("{} closes: no trainer is there any more", head->id()));
+    rings_.heads().close(*head);
+  }
+}
+
+/// At each tick.
+void HeadPlaces::look(const Seats& seats) {
+  Heads& heads = rings_.heads();
+  if (!heads.are_allowed()) return;
+  heads.look(now_ns());
+  if (heads.list().empty()) return;
+  const auto over = rings_.host().writer().refusal_of_newcomers();
+  if (over && over->reason == NotAdmitted::Reason::failed) heads.fail(over->text);
+  if (over && over->reason == NotAdmitted::Reason::stopped) heads.stop(over->text);
+  close_empty(seats);
+  if (over && over->reason != NotAdmitted::Reason::full) return;
+  if (!has(seats, rings_.host())) fetch_leading_ring();
+  bring_to_leading_ring();
+}
+
+/// The leading ring has no consumer: it goes to the trainers of the foremost head.
+void HeadPlaces::fetch_leading_ring() {
+  std::optional<std::uint64_t> place;
+  std::uint64_t foremost = 0;
+  for (const auto& head : rings_.heads().list()) {
+    const WriterStatus status = head->writer().status();
+    if (has_ended(status.state) || (place && status.published < foremost)) continue;
+    std::optional<std::uint64_t> lowest;
+    for (const ConsumerStatus& one : status.consumers) {
+      lowest = std::min(lowest.value_or(one.position), one.position);
+    }
+    if (!lowest) continue;
+    place = std::min(*lowest, status.published);
+    foremost = status.published;
+  }
+  if (!place) return;
+  RingWriter& leading = rings_.host().writer();
+  const RingOutlook outlook = leading.outlook(*place);
+  const bool is_held = outlook.oldest <= *place && *place <= outlook.published;
+  if (!is_held) static_cast<void>(leading.go_to(*place));
+}
+
+/// A trainer of a head whose next sample is in the newer half of what the leading ring holds is
+/// asked to come there. Its consumer says hello, and gets its place under that ring's lock.
+void HeadPlaces::bring_to_leading_ring() {
+  const RingOutlook leading = rings_.host().writer().outlook(0);
+  const std::uint64_t held = saturating_sub(leading.published, leading.oldest);
+  const std::uint64_t from = leading.published - held / 2;
+  const std::uint64_t now = now_ns();
+  for (const auto& head : rings_.heads().list()) {
+    for (const ConsumerStatus& one : head->writer().status().consumers) {
+      if (one.position < from || one.group.world != 0) continue;
+      std::uint64_t& asked_ns = asked_to_move_[one.consumer_id];
+      if (now - asked_ns < ask_every_ns) continue;
+      asked_ns = now;
+      head->writer().ask_to_move(one.index, one.consumer_id);
+    }
+  }
+}
+
+bool HeadPlaces::may_serve(std::uint64_t cursor) const {
+  const Heads& heads = rings_.heads();
+  if (heads.has_free()) return true;
+  for (const auto& head : heads.list()) {
+    const RingOutlook outlook = head->writer().outlook(cursor);
+    if (outlook.oldest <= cursor && cursor <= outlook.published) return true;
+  }
+  return false;
+}
+
+void HeadPlaces::forget(ConsumerKey key) {
+  asked_to_move_.erase(key);
+  moved_.erase(key);
+  std::erase_if(moved_, [key](const auto& one) { return one.second == key; });
+}
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/log.hpp>
+#include <batchcast/join/message.hpp>
+#include <batchcast/producer_options.hpp>
+#include "door/door_server.hpp"
+#include "producer/served_rings.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace batchcast::inline v0_1::detail {
+
+/// Which ring a consumer gets, when heads open and close, and when their trainers are asked to come
+/// to the leading ring. Belongs to the door's thread.
+class HeadPlaces {
+ public:
+  /// The first two must outlive it.
+  HeadPlaces(const ProducerOptions& options, ServedRings& rings, LogCallback log)
+      : options_(options), rings_(rings), log_(std::move(log)) {}
+
+  /// Of each consumer that has a place, the ring where that is.
+  using Seats = std::vector<const ServedRing*>;
+
+  struct Chosen {
+    ServedRing* ring = nullptr;
+    std::optional<std::uint64_t> cursor;  ///< where it begins there; else as its hello says
+  };
+  /// For a consumer that is no rank of a group. May open a head, which stays until `close_empty`.
+  [[nodiscard]] std::variant<Chosen, Refusal> choose(const Hello& hello, const Seats& seats);
+  /// Closes heads that have no seat.
+  void close_empty(const Seats& seats);
+  /// Call it at each tick.
+  void look(const Seats& seats);
+  /// Whether a trainer that asks for that cursor gets it from a head at once.
+  [[nodiscard]] bool may_serve(std::uint64_t cursor) const;
+  /// Whether that consumer of a head was asked to come to the leading ring, and has no place there.
+  [[nodiscard]] bool awaits(ConsumerKey key) const {
+    return asked_to_move_.contains(key) && !moved_.contains(key);
+  }
+  void note_move(ConsumerKey from, ConsumerKey to) { moved_[from] = to; }
+  /// That consumer has gone.
+  void forget(ConsumerKey key);
+
+ private:
+  [[nodiscard]] std::variant<Chosen, Refusal> choose_head(const Hello& hello, std::uint64_t cursor);
+  [[nodiscard]] std::variant<Chosen, Refusal> open_head(const Hello& hello, std::uint64_t cursor);
+  [[nodiscard]] std::optional<Refusal> refusal_if_full(const Seats& seats) const;
+  void fetch_leading_ring();
+  void bring_to_leading_ring();
+  [[nodiscard]] std::string stream_text() const;
+
+  const ProducerOptions& options_;
+  ServedRings& rings_;
+  const LogCallback log_;
+  std::map<ConsumerKey, std::uint64_t> asked_to_move_;  ///< of heads: when last
+  std::map<ConsumerKey, ConsumerKey> moved_;            ///< to which place in the leading ring
+};
+
+}  // namespace batchcast::inline v0_1::detail

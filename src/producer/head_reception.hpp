@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include "producer/reception.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace batchcast::inline v0_1::detail {
+
+/// Reception's part for heads: consumers get their places there, and come to the leading ring.
+struct HeadReception {
+  /// A place for a consumer in the ring that has its sample. A rank gets the ring that it names.
+  /// `reading`: as of Reception::seat.
+  [[nodiscard]] static std::variant<Reception::Seated, Refusal> seat(Reception& at,
+                                                                     const Hello& hello,
+                                                                     std::uint32_t pid,
+                                                                     std::uint64_t reading = 0);
+  /// The same, with its welcome or the refusal.
+  template <class Reply>
+  [[nodiscard]] static Reply welcome(Reception& at, const Hello& hello, std::uint32_t pid) {
+    auto seated = seat(at, hello, pid);
+    if (auto* refusal = std::get_if<Refusal>(&seated)) return std::move(*refusal);
+    at.note_member(std::get<Reception::Seated>(seated), hello, pid);
+    return std::move(std::get<Reception::Seated>(seated).admission);
+  }
+  /// What a consumer gets that is refused at another place. Its ring may have lost the cursor. Then
+  /// it gets a head if it attaches again, and so does a trainer that follows an observer.
+  [[nodiscard]] static std::variant<Rejoined, Refusal> answer_gone(const Reception& at,
+                                                                   const Reception::Seat& seat,
+                                                                   ConsumerKey key,
+                                                                   const Rejoin& rejoin,
+                                                                   Refusal refusal);
+  /// A consumer of a head comes to the leading ring. It keeps its place in the head until it has
+  /// given back what it holds there. Nothing where the hello is of none.
+  [[nodiscard]] static std::optional<AdmissionReply> move_to_leading_ring(Reception& at,
+                                                                          const Hello& hello,
+                                                                          std::uint32_t pid);
+  [[nodiscard]] static HeadPlaces::Seats seats(const Reception& at);
+};
+
+}  // namespace batchcast::inline v0_1::detail

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+// Trainers whose samples the leading ring no longer has, and get them from heads.
+#include "../catch.hpp"
+#include "consume.hpp"
+#include "process.hpp"
+#include "ride.hpp"
+#include "serve.hpp"
+
+#include <batchcast/core/clock.hpp>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+
+namespace {
+
+constexpr std::uint64_t epoch_samples = 3'000;
+constexpr std::uint64_t ring_bytes = 512 << 10;
+
+ProducerOptions heads_options(std::uint32_t heads = 4) {
+  ProducerOptions options = phoenix_options(epoch_samples, ring_bytes);
+  options.heads = heads;
+  return options;
+}
+
+/// A trainer of this process that reads on until it is told.
+class Leader {
+ public:
+  explicit Leader(std::uint64_t pause_us, std::uint64_t batch_size = 50) {
+    ConsumerOptions options = quiet(batch_size);
+    options.name = "leader";
+    consumer_ = std::make_unique<Consumer>(options);
+    thread_ = std::thread([this, pause_us] {
+      while (!over_) {
+        if (const auto batch = consumer_->next()) {
+          checker_.see(*batch);
+          reached_ = batch->position() + batch->size();
+        }
+        batchcast::testing::pause_us(pause_us);
+      }
+    });
+  }
+  ~Leader() { stop(); }
+  Leader(const Leader&) = delete;
+  Leader& operator=(const Leader&) = delete;
+  void stop() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  [[nodiscard]] std::uint64_t reached() const { return reached_; }
+  void wait_for(std::uint64_t position) const {
+    REQUIRE(eventually([&] { return reached_ >= position; }, 60'000));
+  }
+  [[nodiscard]] std::string fault() const { return checker_.fault(); }
+
+ private:
+  std::unique_ptr<Consumer> consumer_;
+  Checker checker_{epoch_samples};
+  std::atomic<bool> over_ = false;
+  std::atomic<std::uint64_t> reached_ = 0;
+  std::thread thread_;
+};
+
+ConsumerOptions at(std::uint64_t cursor, std::uint64_t batch_size = 50) {
+  ConsumerOptions options = quiet(batch_size);
+  options.join = Join::at;
+  options.cursor = cursor;
+  options.name = "late";
+  return options;
+}
+
+/// Reads to that position; false where a batch is not the next one, or of another size.
+bool reads_to(Consumer& consumer, Checker& checker, std::uint64_t position) {
+  std::uint64_t next = consumer.cursor();
+  while (next < position) {
+    const auto batch = consumer.next();
+    if (!batch) continue;
+    checker.see(*batch);
+    const std::uint64_t left = epoch_samples - next % epoch_samples;
+    if (batch->position() != next) return false;
+    if (batch->size() != std::min(consumer.batch_size(), left)) return false;
+    next += batch->size();
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("a trainer whose samples are gone gets them from a head, and comes to the leading ring",
+          "[heads][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(2), {.threads = 2});
+  Leader leader(20'000);
+  leader.wait_for(2'000);
+  Consumer late(at(150));
+  CHECK(server.logged("head-1 opens at position 150"));
+  CHECK(server.producer().stats().rings.size() == 2);
+  Checker checker(epoch_samples);
+  const std::string first_ring = late.incarnation();
+  const std::uint64_t begun_ns = now_ns();
+  while (late.incarnation() == first_ring) {
+    REQUIRE(reads_to(late, checker, late.cursor() + 50));
+    REQUIRE(seconds_from_ns(now_ns() - begun_ns) < 60);
+  }
+  CHECK(server.logged("`late` goes on in the leading ring"));
+  REQUIRE(reads_to(late, checker, late.cursor() + 2 * epoch_samples));
+  CHECK(checker.fault() == "");
+  CHECK(late.stats().epochs_mismatched == 0);
+  CHECK(late.stats().epochs_matched >= 2);
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }));
+  CHECK(server.producer().stats().rings.size() == 1);
+  CHECK(server.producer().stats().consumers.size() == 2);
+  leader.stop();
+  CHECK(leader.fault() == "");
+}
+
+TEST_CASE("what a trainer holds of a head stays, and the head closes", "[heads][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(2), {.threads = 2});
+  Leader leader(20'000);
+  leader.wait_for(2'000);
+  Consumer late(at(0));
+  Checker checker(epoch_samples);
+  const std::string first_ring = late.incarnation();
+  std::vector<Batch> held;
+  held.push_back(std::move(late.next().value()));
+  checker.see(held.front());
+  // The batch that it holds is in the way of the head, and becomes its own.
+  while (late.incarnation() == first_ring) REQUIRE(reads_to(late, checker, late.cursor() + 50));
+  REQUIRE(reads_to(late, checker, late.cursor() + epoch_samples));
+  CHECK(fault_of(held.front()) == "");
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }));
+  CHECK(fault_of(held.front()) == "");
+  CHECK_NOTHROW(held.front().check());
+  CHECK(checker.fault() == "");
+}
+
+TEST_CASE("with one place an old cursor is refused", "[heads][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(1), {.threads = 2});
+  Leader leader(0);
+  leader.wait_for(2'000);
+  CHECK_THROWS_AS(Consumer(at(0)), Refused);
+}
+
+TEST_CASE("a trainer alone makes the stream go back", "[heads][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(), {.threads = 2});
+  {
+    Leader leader(0);
+    leader.wait_for(4'000);
+  }
+  Consumer late(at(10));
+  Checker checker(epoch_samples);
+  CHECK(reads_to(late, checker, epoch_samples));
+  CHECK(server.logged("goes back"));
+  CHECK_FALSE(server.logged("opens"));
+}
+
+TEST_CASE("trainers of a head come to a leading ring that has lost its own", "[heads][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(2), {.threads = 2});
+  auto leader = std::make_unique<Leader>(1'000);
+  leader->wait_for(9'000);
+  Consumer late(at(0));
+  Checker checker(epoch_samples);
+  REQUIRE(reads_to(late, checker, 500));
+  leader.reset();
+  const std::string first_ring = late.incarnation();
+  while (late.incarnation() == first_ring) {
+    REQUIRE(reads_to(late, checker, late.cursor() + 50));
+    REQUIRE(late.cursor() < 100'000);
+    pause_us(10'000);
+  }
+  CHECK(server.logged("the leading ring has no trainer any more"));
+  REQUIRE(reads_to(late, checker, late.cursor() + epoch_samples));
+  CHECK(checker.fault() == "");
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }));
+}
+
+TEST_CASE("without a free place a trainer waits behind a ring, or at the door", "[heads][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(2), {.threads = 2});
+  Leader leader(5'000);
+  leader.wait_for(2'500);
+  auto first = std::make_unique<Consumer>(at(500));
+  Checker checker(epoch_samples);
+  REQUIRE(reads_to(*first, checker, 600));
+  // Behind: it gets its samples once that head is there.
+  Consumer second(at(1'400));
+  CHECK(server.logged("waits for head-1"));
+  CHECK(second.cursor() == 1'400);
+  // Before it there is none.
+  ConsumerOptions options = at(100);
+  options.connect_timeout_ms = 700;
+  std::string told;
+  options.log = [&](LogLevel, std::string_view line) { told += line; };
+  CHECK_THROWS_AS(Consumer(options), Refused);
+  CHECK(told.find("all 2 places (--heads) are taken") != std::string::npos);
+  REQUIRE(reads_to(*first, checker, 1'500));
+  Checker behind(epoch_samples);
+  REQUIRE(reads_to(second, behind, 1'700));
+  CHECK(checker.fault() == "");
+  CHECK(behind.fault() == "");
+}
+
+TEST_CASE("places for consumers are counted over all heads", "[heads][short]") {
+  const OwnDirectory directory;
+  ProducerOptions options = heads_options();
+  options.max_consumers = 2;
+  Server server(options, {.threads = 2});
+  Leader leader(20'000);
+  leader.wait_for(1'500);
+  Consumer late(at(0));
+  ConsumerOptions third = at(0);
+  third.connect_timeout_ms = 100;
+  CHECK_THROWS_AS(Consumer(third), Refused);
+}
+
+TEST_CASE("a head that finds no memory is refused with the numbers", "[heads][short]") {
+  const OwnDirectory directory;
+  ProducerOptions options = heads_options();
+  options.head_memory = std::uint64_t{1} << 46;
+  Server server(options, {.threads = 2});
+  Leader leader(1'000);
+  leader.wait_for(2'000);
+  std::string why;
+  try {
+    const Consumer late(at(0));
+  } catch (const Refused& refused) {
+    why = refused.what();
+  }
+  INFO(why);
+  CHECK(why.find("--head-memory") != std::string::npos);
+  CHECK(why.find("67108863 MiB") != std::string::npos);
+}
+
+TEST_CASE("rewind opens a head where it would wait for more than half an epoch", "[heads][short]") {
+  const OwnDirectory directory;
+  ProducerOptions producer = heads_options(2);
+  producer.samples_per_epoch = 20'000;
+  Server server(producer, {.threads = 2});
+  ConsumerOptions options = quiet(50);
+  Consumer leader(options);
+  while (leader.cursor() < 3'000) static_cast<void>(leader.next());
+  Consumer late(options);
+  CHECK(late.cursor() == 0);
+  CHECK(server.logged("opens at position 0"));
+}
+
+TEST_CASE("trainers of heads ride through a death", "[heads][ride]") {
+  const OwnDirectory directory;
+  const std::vector<std::string> words = {"n=3000", "threads=2", "heads=3"};
+  Process producer("phoenix", words);
+  static_cast<void>(producer.expect("serves"));
+  Process leads("rider", {"batch=50", "epochs=6", "pause_us=10000"});
+  static_cast<void>(leads.expect("attached"));
+  pause_us(700'000);
+  Consumer late(at(0));
+  Checker checker(epoch_samples);
+  REQUIRE(reads_to(late, checker, 200));
+  const std::string first_ring = late.incarnation();
+  producer.kill();
+  static_cast<void>(producer.wait());
+  producer = Process("phoenix", words);
+  static_cast<void>(producer.expect("serves"));
+  REQUIRE(reads_to(late, checker, 6 * epoch_samples));
+  CHECK(late.incarnation() != first_ring);
+  CHECK(checker.fault() == "");
+  const Words line = expect_sound(leads, "left", 60'000);
+  CHECK(line.text("digest") == digest_of_ride(50, 6, epoch_samples));
+}
+
+/// Trials are killed, stopped, and started again from old checkpoints, and so is their producer, at
+/// random moments. In the end each has had what no death disturbs, and so has one that none killed.
+TEST_CASE("a storm of checkpoints and restarts", "[heads-storm]") {
+  std::mt19937_64 random(test_seed("heads storm"));
+  const std::uint64_t restarts = scaled(50, 8);
+  const std::vector<std::uint64_t> sizes = {37, 64, 7, 250};
+  const OwnDirectory directory;
+  const TemporaryFolder checkpoints;
+  const std::vector<std::string> producer_words = {
+      "n=3000", "threads=2", "heads=" + std::to_string(2 + random() % 4), "head_memory=524288"};
+  Process producer("phoenix", producer_words);
+  static_cast<void>(producer.expect("serves"));
+  Process survivor("rider", {"batch=50", "until_told=1", "pause_us=3000", "hold=1"});
+  static_cast<void>(survivor.expect("attached"));
+  const auto words_of = [&](std::size_t i) {
+    return std::vector<std::string>{
+        "batch=" + std::to_string(sizes[i]), "file=" + checkpoints.path() + "/" + std::to_string(i),
+        "pause_us=" + std::to_string(60 * sizes[i]), "hold=" + std::to_string(i)};
+  };
+  std::vector<Process> trials;
+  for (std::size_t i = 0; i < sizes.size(); ++i) trials.emplace_back("trial", words_of(i));
+  std::uint64_t producers_killed = 0;
+  for (std::uint64_t restart = 0; restart < restarts; ++restart) {
+    pause_us(random() % (random() % 4 == 0 ? 900'000 : 200'000));
+    const std::size_t which = random() % trials.size();
+    trials[which].kill();
+    static_cast<void>(trials[which].wait());
+    if (random() % 2 == 0) pause_us(random() % 300'000);
+    if (random() % 5 == 0) {
+      producer.kill();
+      static_cast<void>(producer.wait());
+      ++producers_killed;
+      producer = Process("phoenix", producer_words);
+      static_cast<void>(producer.expect("serves"));
+    }
+    trials[which] = Process("trial", words_of(which));
+    if (random() % 4 != 0) continue;
+    Process& stopped = random() % 3 == 0 ? producer : trials[random() % trials.size()];
+    stopped.signal(SIGSTOP);
+    pause_us(random() % 200'000);
+    stopped.signal(SIGCONT);
+  }
+  for (Process& trial : trials) trial.tell("enough");
+  survivor.tell("enough");
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const Words words = trials[i].expect("done", 120'000);
+    INFO(words.line() << "\n" << trials[i].errors());
+    CHECK(words.text("sound") == "yes");
+    CHECK(words.number("mismatched") == 0);
+    const auto had = static_cast<std::uint64_t>(words.number("epochs"));
+    CHECK(had >= 1);
+    CHECK(words.text("digest") == digest_of_ride(sizes[i], had, epoch_samples));
+  }
+  const Words words = expect_sound(survivor, "left", 120'000);
+  CHECK(words.text("digest") ==
+        digest_of_ride(50, static_cast<std::uint64_t>(words.number("epochs")), epoch_samples));
+  std::printf("heads storm: %llu killed, of them %llu producers\n",
+              static_cast<unsigned long long>(restarts + producers_killed),
+              static_cast<unsigned long long>(producers_killed));
+}
