@@ -8,7 +8,10 @@
 #include "rank.hpp"
 #include "ride.hpp"
 
+#include <batchcast/consumer/stream_joiner.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/deadline.hpp>
+#include <batchcast/core/hex.hpp>
 
 #include <csignal>
 #include <cstddef>
@@ -171,6 +174,74 @@ TEST_CASE("a rank that dies without a producer breaks its group", "[ride][groups
   // The name is free again.
   std::vector<Process> again = send_ranks(2, {"batch=10", "epochs=1"});
   for (Process& rank : again) CHECK(rank.expect("done").text("over") == "left");
+}
+
+TEST_CASE("a rank that drains hears at once that another one is gone", "[ride][groups][short]") {
+  const OwnDirectory directory;
+  const bool comes_first = GENERATE(false, true);  // the next producer, or the rank's death
+  Process producer = serve_again({"stop_at=400"});
+  Process other("rank", {"world=2", "rank=0", "name=rank0", "batch=10"});
+  Consumer rank(rank_options(1, 2, 10));
+  static_cast<void>(other.expect("attached"));
+  producer.expect("made");
+  CHECK(rank.next());
+  pause_us(1'500'000);  // their places are noted
+  kill(producer);
+  if (comes_first)
+    other.signal(SIGSTOP);
+  else
+    other.kill();
+  CHECK(rank.next());  // it sees the death
+  producer = serve_again();
+  if (comes_first) {
+    pause_us(500'000);
+    CHECK(rank.next());  // it is there
+    other.kill();
+  }
+  static_cast<void>(other.wait());
+  int batches = 0;
+  const auto drain = [&] {
+    for (; batches < 16; ++batches) {
+      pause_us(300'000);
+      static_cast<void>(rank.next());
+    }
+  };
+  CHECK_THROWS_AS(drain(), GroupBroken);
+  CHECK(batches < 10);
+  CHECK_THROWS_AS(rank.next(), GroupBroken);
+}
+
+TEST_CASE("no other process takes a rank's place, or changes its group", "[ride][groups][short]") {
+  const OwnDirectory directory;
+  Process producer = serve_again();
+  auto ranks = pair_of(10);
+  for (auto& rank : ranks) CHECK(rank->next());
+  pause_us(1'500'000);  // their places are noted
+  detail::Resumes resumes;
+  REQUIRE(detail::from_hex(ranks[0]->identity(), resumes.identity));
+  REQUIRE(detail::from_hex(ranks[0]->incarnation(), resumes.incarnation));
+  resumes.consumer_id = 12'345;  // no rank's
+  kill(producer);
+  // It says hello before the ranks do.
+  const auto [rank, world] = GENERATE(std::pair{1U, 2U}, std::pair{4U, 5U});
+  ConsumerOptions liar = rank_options(rank, world, 10);
+  liar.join = Join::at;
+  std::string refused;
+  std::thread lies([&] {
+    try {
+      detail::StreamJoiner joiner(liar, "host", detail::Deadline(20'000), detail::Deadline(20'000),
+                                  resumes);
+      static_cast<void>(joiner.join());
+    } catch (const Error& error) {
+      refused = error.what();
+    }
+  });
+  producer = serve_again();
+  std::thread other([&] { CHECK(rest_of_loop(*ranks[0]).size() == 49); });
+  CHECK(rest_of_loop(*ranks[1]).size() == 49);
+  other.join();
+  lies.join();
+  CHECK_THAT(refused, Contains("no life file has them"));
 }
 
 TEST_CASE("a rank that left before the death breaks its group at its epoch's end",
