@@ -41,8 +41,13 @@ train() {
   pids=$trains
 }
 
+# die_of_trainers CODE: they failed, or ended before they had to.
+die_of_trainers() {
+  die "the trainers ended with $1: $(cat "$scratch/trainers" "$scratch/trainers.err" "$scratch/serve.err")"
+}
+
 wait_for_trainers() {
-  wait "$trains" || die "a trainer failed: $(cat "$scratch/trainers.err")"
+  wait "$trains" || die_of_trainers $?
   pids=
 }
 
@@ -55,7 +60,7 @@ worker() { cat "$BATCHCAST_DIR/$stream/lock"; }
 # published_at_least N: waits until so many samples were made.
 published_at_least() {
   until [ "$("$batchcast" ls --json 2>/dev/null | json_value published)" -ge "$1" ] 2>/dev/null; do
-    kill -0 "$trains" 2>/dev/null || die "the trainers ended: $(cat "$scratch/trainers.err")"
+    kill -0 "$trains" 2>/dev/null || { wait "$trains"; die_of_trainers $?; }
     sleep 0.05
   done
 }
