@@ -14,9 +14,9 @@ namespace batchcast::cli {
 /// its worker goes on. A file at `keeper_path` says, while it is locked, that the stream has a
 /// keeper; it is locked for this process alone. `base`: above the stream's directory. After
 /// `give_up_after` deaths in a row that got no further, 0: never, it gives the stream up, while
-/// trainers wait for it. `replaces`: another keeper may have the lock. The worker, with `--replace`,
-/// kills that one as it takes the stream; this one has the lock then. Returns the exit code. Throws
-/// SystemError, and else StreamTaken where another keeper has the lock.
+/// trainers wait for it. `replaces`: another keeper may have the lock. The worker, with
+/// `--replace`, kills that one as it takes the stream; this one has the lock then. Returns the exit
+/// code. Throws SystemError, and else StreamTaken where another keeper has the lock.
 [[nodiscard]] int keep_alive(const std::string& stream, const std::string& base,
                              std::uint32_t give_up_after, bool replaces);
 

@@ -97,7 +97,7 @@ class Loop {
  private:
   /// Without a producer the loop is not over: it goes on with the next one, or says so again.
   template <class Call>
-  [[nodiscard]] auto riding(Call&& call) {
+  [[nodiscard]] auto riding(Call&& call) -> decltype(call()) {
     try {
       return call();
     } catch (const ProducerGone&) {
