@@ -115,17 +115,18 @@ std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open(const Wanted
     const std::lock_guard lock(mutex_);
     if (loans_are_over_) return is_over;
   }
-  std::optional<HeadMaker::Made> made = maker_.take();
-  if (made && !made->ring) return NotOpen{false, std::move(made->why_not)};
-  if (made && made->ring->capacity() < 2 * wanted.batch_size) {
-    maker_.free(std::move(made->ring));
-    made.reset();
+  std::shared_ptr<HostRing> head;
+  if (std::optional<HeadMaker::Made> made = maker_.take()) {
+    if (!made->ring) return NotOpen{false, std::move(made->why_not)};
+    head = std::move(made->ring);
   }
-  if (!made) {
+  if (head && head->capacity() < 2 * wanted.batch_size) {
+    maker_.free(std::exchange(head, nullptr));
+  }
+  if (!head) {
     if (!maker_.is_making()) begin_making(wanted.batch_size);
     return NotOpen{true, "its memory is being made"};
   }
-  const std::shared_ptr<HostRing> head = std::move(made->ring);
   head->writer().await_members();
   head->writer().go_on_at(wanted.position, wanted.before);
   {

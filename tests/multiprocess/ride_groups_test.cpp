@@ -12,6 +12,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/hex.hpp>
+#include <batchcast/join/message.hpp>
 
 #include <csignal>
 #include <cstddef>
@@ -217,7 +218,7 @@ TEST_CASE("no other process takes a rank's place, or changes its group", "[ride]
   auto ranks = pair_of(10);
   for (auto& rank : ranks) CHECK(rank->next());
   pause_us(1'500'000);  // their places are noted
-  detail::Resumes resumes;
+  Resumes resumes;
   REQUIRE(detail::from_hex(ranks[0]->identity(), resumes.identity));
   REQUIRE(detail::from_hex(ranks[0]->incarnation(), resumes.incarnation));
   resumes.consumer_id = 12'345;  // no rank's

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <source_location>
 #include <thread>
+#include <utility>
 
 // In the simulation this file stands in place of the library's. Each access of a shared word may
 // switch to another fibre first.
@@ -71,6 +72,10 @@ class Mutex {
     simulation::step();
     while (locked_) simulation::wait_for_mutex(this);
     locked_ = true;
+  }
+  [[nodiscard]] bool try_lock() noexcept {
+    simulation::step();
+    return !std::exchange(locked_, true);
   }
   void unlock() noexcept {
     locked_ = false;
