@@ -193,15 +193,12 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   Seated& seated = absent.seated;
   set_missing(seated.admitted.name, false);
   // It may have ended its loop since its place was noted.
-  if (!is_in_loop(hello) || hello.join != Join::at ||
-      hello.placement != parts_.rings.name_at_door(*seated.ring)) {
-    left(seated.admitted.consumer_id, Leaving::closed);
-    return std::nullopt;
-  }
-  const auto moved = seated.ring->resume(seated.admitted.index, seated.admitted.consumer_id,
-                                         Join::at, hello.cursor);
-  if (std::holds_alternative<NotAdmitted>(moved)) {
-    left(seated.admitted.consumer_id, Leaving::closed);
+  const bool goes_on = is_in_loop(hello) && hello.join == Join::at &&
+                       hello.placement == parts_.rings.name_at_door(*seated.ring);
+  const auto [index, id] = std::pair(seated.admitted.index, seated.admitted.consumer_id);
+  if (!goes_on ||
+      std::holds_alternative<NotAdmitted>(seated.ring->resume(index, id, Join::at, hello.cursor))) {
+    left(id, Leaving::closed);
     return std::nullopt;
   }
   seated.admission.welcome.position = hello.cursor;

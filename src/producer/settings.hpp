@@ -25,10 +25,9 @@ class Settings {
   void add(Setting setting);
   using Values = std::map<std::string, std::string>;
   /// Comes first. What an earlier producer of the stream was set to is set as soon as that setting
-  /// is there. `keep`, if there is one, gets what is set to other values than it had when it was
-  /// added, each time that changes, and the number of that change. It is called without a lock: of
-  /// two changes at once the later one may come first. `log` gets a line for each value that
-  /// changes.
+  /// is there. `keep`, if there is one, gets what differs from the values at the start, each time
+  /// that changes, and the number of that change. It is called without a lock: of two changes at
+  /// once the later one may come first. `log` gets a line for each value that changes.
   using Keep = std::function<void(const Values&, std::uint64_t change)>;
   void go_on(Values earlier, Keep keep, LogCallback log);
   /// Waits for a call of it that is under way.

@@ -73,8 +73,9 @@ grep -q '^  quick  *host  *running  ' "$work/out" || fail "no line of a trainer"
 grep -q 'samples wait for trainers' "$work/out" || fail "no ring"
 expect 0 '"streams":\[\{' top --count 2 --interval 0.2 --json
 same "lines of two looks" 2 "$(wc -l <"$work/out")"
-has_keys "$work/out" time processors idle_processors limiter limiter_text saved_cpu_seconds uptime_seconds waited_for_seconds \
-  wait_seconds reading_seconds making_seconds waiting_seconds cpu_seconds delivered used worker_seconds ${has_pressure-}
+has_keys "$work/out" time processors idle_processors limiter limiter_text saved_cpu_seconds uptime_seconds \
+  waited_for_seconds wait_seconds reading_seconds making_seconds waiting_seconds cpu_seconds delivered used \
+  worker_seconds ${has_pressure-}
 TERM=dumb expect 0 '^images' top --count 1 --interval 0.1
 # Without a terminal it prints until its reader goes.
 timeout 20 "$batchcast" top --interval 0.1 2>/dev/null | head -n 3 >"$work/out"

@@ -779,7 +779,8 @@ class Loader(ClosedByBlock, IterableDataset):  # type: ignore[misc]
 
         Raises RecipeMismatch where the stream that is served now has other samples. Raises Refused
         where other trainers are attached, the ring has lost that place and no head can have it
-        (`heads=1`, a GPU, no memory); the loader then keeps its present place. In a group all ranks load. A loop that is under way is over.
+        (`heads=1`, a GPU, no memory); the loader then keeps its present place. In a group all
+        ranks load. A loop that is under way is over.
 
         It stays attached meanwhile, so that a stream with an end does not end because it has no
         trainer. Where it cannot, as a rank, with `between_epochs="let_go"` or on a GPU, it attaches
