@@ -177,41 +177,6 @@ TEST_CASE("a rank that dies without a producer breaks its group", "[ride][groups
   for (Process& rank : again) CHECK(rank.expect("done").text("over") == "left");
 }
 
-TEST_CASE("a rank that drains hears at once that another one is gone", "[ride][groups][short]") {
-  const OwnDirectory directory;
-  const bool comes_first = GENERATE(false, true);  // the next producer, or the rank's death
-  Process producer = serve_again({"stop_at=400"});
-  Process other("rank", {"world=2", "rank=0", "name=rank0", "batch=10"});
-  Consumer rank(rank_options(1, 2, 10));
-  static_cast<void>(other.expect("attached"));
-  producer.expect("made");
-  CHECK(rank.next());
-  pause_us(1'500'000);  // their places are noted
-  kill(producer);
-  if (comes_first)
-    other.signal(SIGSTOP);
-  else
-    other.kill();
-  CHECK(rank.next());  // it sees the death
-  producer = serve_again();
-  if (comes_first) {
-    pause_us(500'000);
-    CHECK(rank.next());  // it is there
-    other.kill();
-  }
-  static_cast<void>(other.wait());
-  int batches = 0;
-  const auto drain = [&] {
-    for (; batches < 16; ++batches) {
-      pause_us(300'000);
-      static_cast<void>(rank.next());
-    }
-  };
-  CHECK_THROWS_AS(drain(), GroupBroken);
-  CHECK(batches < 10);
-  CHECK_THROWS_AS(rank.next(), GroupBroken);
-}
-
 TEST_CASE("no other process takes a rank's place, or changes its group", "[ride][groups][short]") {
   const OwnDirectory directory;
   Process producer = serve_again();

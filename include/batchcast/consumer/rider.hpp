@@ -77,7 +77,6 @@ class Rider {
   void begin_drain(std::uint64_t batch_size);
   [[nodiscard]] bool ends_loop_first() const;
   void look_at_next();
-  void check_group();
   void tell_ends() noexcept;
   void look_at_other_ring(std::uint64_t batch_size);
   void begin_search();

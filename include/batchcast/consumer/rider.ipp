@@ -79,7 +79,6 @@ bool Rider::ride(std::uint64_t batch_size, int timeout_ms, Call&& call) {
   const Deadline deadline(timeout_ms);
   look_at_producers(batch_size);
   for (;;) {
-    if (state_ == State::draining) check_group();
     if (state_ == State::waiting && !wait_for_next(deadline)) return false;
     if (state_ == State::attached) take_later();
     try {
@@ -272,21 +271,6 @@ BATCHCAST_INLINE void Rider::look_at_next() {
     attach_to_found();
   } catch (const std::exception&) {
     // It is tried again once it matters: then the last ring's memory is back.
-  }
-}
-
-/// The next producer knows first that a rank is gone: what is left to drain is of no use then.
-BATCHCAST_INLINE void Rider::check_group() {
-  if (options_.group.world == 0) return;
-  try {
-    if (search_ && search_->wait(0) && search_->has_broken_group()) take_found();
-    if (next_) next_->check();
-  } catch (const GroupBroken&) {
-    state_ = State::waiting;
-    CoreHandover::outlive_ring(*core_);
-    drop_next();
-    lock_.release();  // it goes no further
-    throw;
   }
 }
 

@@ -47,8 +47,6 @@ class SuccessorSearch {
   [[nodiscard]] bool wait(int timeout_ms);
   /// Whether a producer was found. Call it once it is over.
   [[nodiscard]] bool has_found() const { return joined_.has_value(); }
-  /// Whether it is over because the group of this rank broke. `take` throws that.
-  [[nodiscard]] bool has_broken_group();
   /// Why the producer that was found last does not let it in; empty where there is none.
   [[nodiscard]] std::string kept_out() const;
   /// Nothing where time was up. Throws a refusal that does not change, and what the start throws.

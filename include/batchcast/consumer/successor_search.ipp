@@ -67,18 +67,6 @@ BATCHCAST_INLINE std::optional<Joined> SuccessorSearch::take() {
   return std::exchange(joined_, std::nullopt);
 }
 
-BATCHCAST_INLINE bool SuccessorSearch::has_broken_group() {
-  const std::lock_guard lock(mutex_);
-  if (!failure_) return false;
-  try {
-    std::rethrow_exception(failure_);
-  } catch (const GroupBroken&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
 BATCHCAST_INLINE std::string SuccessorSearch::kept_out() const {
   const std::lock_guard lock(mutex_);
   return kept_out_;
