@@ -55,7 +55,8 @@ grep -qE 'ring of [0-9,]+ samples, .*; on cuda:0 of [0-9,]+ samples, .*; on cuda
   fail "serve does not say where it serves: $(cat "$work/serve.err")"
 
 echo "-- who is where"
-serve synthetic:8 --stream two --dtype u8 --samples 1000000000 --memory 1MiB --place cuda:0,cuda:1 --device-memory 4MiB --heads 1
+serve synthetic:8 --stream two --dtype u8 --samples 1000000000 --memory 1MiB --place cuda:0,cuda:1 --heads 1 \
+  --device-memory 4MiB
 producer=$!
 timeout 100 "$batchcast" consume two --name near --placement cuda:1 >"$work/near" 2>&1 &
 near=$!
