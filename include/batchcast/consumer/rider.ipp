@@ -224,7 +224,8 @@ BATCHCAST_INLINE void Rider::look_at_other_ring(std::uint64_t batch_size) {
   }
   if (search_ && search_->wait(0)) {
     try {
-      found_ = Search(std::move(search_))->take();
+      const Search over = std::move(search_);
+      found_ = over->take();
       if (found_) attach_to_found();
     } catch (const std::exception&) {
       return drop_next();

@@ -166,27 +166,36 @@ bool RowClaimer::wait_for_room(Lock& lock, const Wanted& wanted, Ticket& ticket,
   state_.wake.set_waits_for_rows(true);
   bool over = is_over(ticket);
   bool is_late = false;
-  while (!over && !fits_now(wanted)) {
-    const int most_ms = ms_until(deadline_ns);
-    is_late = most_ms == 0;
-    if (is_late) break;
+  while (!over && !is_late) {
+    const bool fits = fits_now(wanted);
     if (admission_.has_evictions()) {
-      tell_evictions(lock);
+      tell_evictions(lock);  // a consumer may have joined meanwhile
+    } else if (fits) {
+      break;
     } else {
-      const ConsumerRecord* const waits_for = state_.gate.kept_for();
-      const std::uint64_t consumer_id = waits_for != nullptr ? waits_for->consumer_id : 0;
-      const std::uint64_t began_ns = now_ns();
-      look_and_sleep(lock, wanted, most_ms);
-      state_.consumers.note_wait_for(consumer_id, now_ns() - began_ns);
+      is_late = !sleep_for_room(lock, wanted, deadline_ns);
     }
     over = is_over(ticket);
   }
   state_.wake.set_waits_for_rows(false);
   withdraw();
-  if (admission_.has_evictions()) tell_evictions(lock);
   ordered::count(state_.board.progress().space_waits);
   ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
-  return !over && !is_late && !is_over(ticket);
+  if (!over && !is_late) return true;  // it fits as long as the lock is held
+  if (admission_.has_evictions()) tell_evictions(lock);
+  return false;
+}
+
+/// False at the deadline.
+bool RowClaimer::sleep_for_room(Lock& lock, const Wanted& wanted, std::uint64_t deadline_ns) {
+  const int most_ms = ms_until(deadline_ns);
+  if (most_ms == 0) return false;
+  const ConsumerRecord* const waits_for = state_.gate.kept_for();
+  const std::uint64_t consumer_id = waits_for != nullptr ? waits_for->consumer_id : 0;
+  const std::uint64_t began_ns = now_ns();
+  look_and_sleep(lock, wanted, most_ms);
+  state_.consumers.note_wait_for(consumer_id, now_ns() - began_ns);
+  return true;
 }
 
 /// Says which position does not fit, and wakes each consumer that sleeps. It may hold the rows, or

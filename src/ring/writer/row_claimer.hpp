@@ -66,6 +66,7 @@ class RowClaimer {
   [[nodiscard]] bool wait_for_turn(Lock& lock, Ticket& ticket, std::uint64_t deadline_ns);
   [[nodiscard]] bool wait_for_room(Lock& lock, const Wanted& wanted, Ticket& ticket,
                                    std::uint64_t deadline_ns);
+  [[nodiscard]] bool sleep_for_room(Lock& lock, const Wanted& wanted, std::uint64_t deadline_ns);
   [[nodiscard]] bool fits(const Wanted& wanted) const noexcept;
   [[nodiscard]] bool fits_now(const Wanted& wanted);
   [[nodiscard]] std::uint64_t room_at(const Wanted& wanted, std::uint64_t more) const noexcept;
