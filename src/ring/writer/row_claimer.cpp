@@ -181,9 +181,9 @@ bool RowClaimer::wait_for_room(Lock& lock, const Wanted& wanted, Ticket& ticket,
   withdraw();
   ordered::count(state_.board.progress().space_waits);
   ordered::count(state_.board.progress().space_wait_ns, now_ns() - started_ns);
-  if (!over && !is_late) return true;  // it fits as long as the lock is held
+  // There is none where it fits: that is true only as long as the lock is held.
   if (admission_.has_evictions()) tell_evictions(lock);
-  return false;
+  return !over && !is_late;
 }
 
 /// False at the deadline.
