@@ -3,7 +3,7 @@
 # Copyright 2026 the batchcast authors
 #
 # mutate.sh [all | N [SIMULATION [RELACY]]]: whether tests notice what is broken. Each mutant is tried alone, for
-# at most 15 s of a processor. `all`: each of tests/simulation/mutants.txt, and each weaker order of cursor.hpp. N:
+# at most 25 s of a processor. `all`: each of tests/simulation/mutants.txt, and each weaker order of cursor.hpp. N:
 # so many of the first, drawn by the date. BATCHCAST_MUTANTS_DAY is another date's number.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -17,7 +17,7 @@ for binary in "$simulation" "$relacy"; do
     exit 2
   }
 done
-limits="--schedules 500000 --seconds 15"
+limits="--schedules 500000 --seconds 25"
 
 if [ "$wanted" = all ]; then
   status=0
