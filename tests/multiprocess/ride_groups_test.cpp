@@ -18,8 +18,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <future>
 #include <optional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -68,14 +70,21 @@ std::vector<std::optional<Consumer>> pair_of(std::uint64_t batch_size) {
   return ranks;
 }
 
-/// The positions of a rank's batches up to the loop's end.
+/// The positions of a rank's batches up to the loop's end. Other threads may call it: it throws
+/// what is wrong with a batch.
 std::vector<std::uint64_t> rest_of_loop(Consumer& rank) {
   std::vector<std::uint64_t> positions;
   while (const auto batch = rank.next()) {
-    CHECK(fault_of(*batch) == "");
+    if (const std::string fault = fault_of(*batch); !fault.empty()) throw std::runtime_error(fault);
     positions.push_back(batch->position());
   }
   return positions;
+}
+
+/// What `call` returns or throws on another thread. Assertions belong to the test's thread.
+template <class Call>
+auto beside(Call call) {
+  return std::async(std::launch::async, std::move(call));
 }
 
 }  // namespace
@@ -135,14 +144,14 @@ TEST_CASE("a rank that validates meanwhile keeps its place, and so its group",
     CHECK(ranks[1]->next().value().position() == 410 + static_cast<std::uint64_t>(life) * 20);
     pause_us(300'000);
   }
-  std::thread other([&] {
-    CHECK(rest_of_loop(*ranks[1]).size() == 28);
-    CHECK(ranks[1]->next().value().position() == 1'010);
+  auto other = beside([&] {
+    const std::size_t batches = rest_of_loop(*ranks[1]).size();
+    return std::pair(batches, ranks[1]->next().value().position());
   });
   CHECK(ranks[0]->next().value().position() == 400);
   CHECK(rest_of_loop(*ranks[0]).size() == 29);
   CHECK(ranks[0]->next().value().position() == 1'000);
-  other.join();
+  CHECK(other.get() == std::pair<std::size_t, std::uint64_t>(28, 1'010));
   for (auto& rank : ranks) CHECK(rank->stats().epochs_matched == 1);
 }
 
@@ -203,9 +212,9 @@ TEST_CASE("no other process takes a rank's place, or changes its group", "[ride]
     }
   });
   producer = serve_again();
-  std::thread other([&] { CHECK(rest_of_loop(*ranks[0]).size() == 49); });
+  auto other = beside([&] { return rest_of_loop(*ranks[0]).size(); });
   CHECK(rest_of_loop(*ranks[1]).size() == 49);
-  other.join();
+  CHECK(other.get() == 49);
   lies.join();
   CHECK_THAT(refused, Contains("no life file has them"));
 }
@@ -236,10 +245,10 @@ TEST_CASE("what a rank told a dead producer it tells the next one", "[ride][grou
     for (int i = 0; i < 5; ++i) CHECK(ranks[1]->next());
     kill(producer);
     producer = serve_again();
-    std::thread other([&] { CHECK(ranks[0]->next().value().position() == 1'000); });
+    auto other = beside([&] { return ranks[0]->next().value().position(); });
     CHECK(rest_of_loop(*ranks[1]).size() == 45);
     CHECK(ranks[1]->next().value().position() == 1'010);
-    other.join();
+    CHECK(other.get() == 1'000);
     for (auto& rank : ranks) CHECK(rank->stats().epochs_matched == 1);
     for (auto& rank : ranks) CHECK(rank->stats().epochs_unknown == 0);
   }
@@ -257,11 +266,11 @@ TEST_CASE("what a rank told a dead producer it tells the next one", "[ride][grou
       break;
     }
     producer = serve_again();
-    std::thread other([&] { CHECK(ranks[0]->next().value().position() == 1'000); });
+    auto other = beside([&] { return ranks[0]->next().value().position(); });
     pause_us(600'000);                           // rank 0 is there
     CHECK(rest_of_loop(*ranks[1]).size() < 10);  // not the 47 that the epoch still has
     CHECK(ranks[1]->next().value().position() == 1'010);
-    other.join();
+    CHECK(other.get() == 1'000);
   }
 }
 
