@@ -38,7 +38,7 @@ ProducerOptions heads_options(std::uint32_t heads = 4) {
   return options;
 }
 
-/// A trainer of this process that reads on until it is told.
+/// A trainer of this process that reads on until the test stops it.
 class Leader {
  public:
   explicit Leader(std::uint64_t pause_us, std::uint64_t batch_size = 50) {

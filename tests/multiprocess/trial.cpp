@@ -43,7 +43,8 @@ void save(const std::string& file, const Saved& saved) {
   if (std::rename(fresh.c_str(), file.c_str()) != 0) throw std::runtime_error("rename");
 }
 
-/// Reads from its checkpoint on, and saves every 30 batches, until it is told and an epoch ends.
+/// Reads from its checkpoint on, and saves every 30 batches. After the test has told it to stop, it
+/// ends with the next epoch.
 int trial(const Words& words) {
   const std::string file = words.text("file");
   Saved now = saved_in(file);

@@ -61,7 +61,7 @@ TEST_CASE("decoding limits where all trainers wait", "[observe]") {
   CHECK(limit_of({}, stream, -1).text == "decoding limits");
 }
 
-TEST_CASE("nobody is advised what does not help", "[observe]") {
+TEST_CASE("the limiter advises nothing that does not help", "[observe]") {
   Stream stream = stream_with({trainer(1, "a", 900, 5)});
   stream.making->has_cache = true;
   CHECK_THAT(limit_of({}, stream, 0.2).text, !Contains("--cache"));
