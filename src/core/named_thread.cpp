@@ -61,12 +61,12 @@ class IdleThreads {
   std::vector<std::thread> threads_;
 };
 
+}  // namespace
+
 bool address_space_is_limited() noexcept {
   rlimit limit{};
   return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
-
-}  // namespace
 
 void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what) {
   int failed = 0;

@@ -20,6 +20,8 @@
 
 #include <fmt/format.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -30,6 +32,13 @@ namespace {
 // Of the producer, its ZeroMQ and its feeder, and the one that fills in the ring's pages meanwhile.
 constexpr unsigned threads_besides_workers = 7;
 constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring
+
+/// Where address space is limited, every thread allocates from the one heap. A thread's heap would
+/// reserve 64 MiB where it finds them, and which thread does is another one in each run: what was
+/// there in a rehearsal would be missing later.
+void share_one_heap() noexcept {
+  if (address_space_is_limited()) ::mallopt(M_ARENA_MAX, 1);
+}
 
 /// What a cache may still take of the memory; one on a disk takes none.
 std::uint64_t memory_of(const CacheOptions& cache) {
@@ -123,6 +132,7 @@ void rehearse_serving(const ServeOptions& options, const ProducerOptions& servin
                  detail::stash_bytes(dataset.maker(), ring_bytes / 2, options.stash));
   const unsigned threads = std::max(1U, options.workers.value_or(0)) + threads_besides_workers;
   const std::string what = "`batchcast serve`";
+  share_one_heap();
   try {
     rehearse_threads(threads, ring_bytes + address_space_besides, what);
   } catch (const SystemError& error) {

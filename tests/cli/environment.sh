@@ -250,9 +250,12 @@ if prlimit --as=$((400 << 20)) "$batchcast" --version >/dev/null 2>&1; then
     --nproc=11 --nproc=12
   echo "-- little address space"
   memory=1MiB
-  # Each thread's first allocation reserves 64 MiB of it where there are as many, so all but the last may refuse.
+  # Steps of 6 MiB over three times 64 MiB, which glibc reserves for a thread's heap: with a heap for every
+  # thread 1 step of 10 served, and then found no room for its workers.
   sizes=""
-  for mib in 70 80 90 100 110 120 130 140 150 160 180 200 240 300 400 2048; do sizes="$sizes --as=$((mib << 20))"; done
+  for mib in 70 80 90 100 110 120 130 140 150 160 170 180 190 $(seq 200 6 400) 2048; do
+    sizes="$sizes --as=$((mib << 20))"
+  done
   # shellcheck disable=SC2086
   limits 1 $sizes
   timeout 60 prlimit --as=$((1536 << 20)) "$batchcast" serve synthetic:8 --stream few --memory 1GiB \

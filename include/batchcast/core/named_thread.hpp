@@ -48,4 +48,7 @@ template <class Body>
 /// Throws SystemError, whose text names `what` as the one that needs them.
 void rehearse_threads(unsigned threads, std::size_t bytes, const std::string& what);
 
+/// Whether this process may have only some address space (`ulimit -v`).
+[[nodiscard]] bool address_space_is_limited() noexcept;
+
 }  // namespace batchcast::inline v0_1
