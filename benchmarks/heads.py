@@ -5,8 +5,9 @@
 
 Four trainers read one stream. One is killed, and starts again 3,000 samples behind: a head gives it its samples. All
 rates are differences of positions, as `batchcast ls` says them. Usage: heads.py SOURCE [--recipe R] [--workers N]
-[--behind N] [--memory M] [--seconds S] [--catch-up X] [--batchcast P]. SOURCE is as `batchcast serve` takes it, such
-as a folder of photographs.
+[--behind N] [--memory M] [--seconds S] [--catch-up X] [--take RATE] [--batchcast P]. SOURCE is as `batchcast serve`
+takes it, such as a folder of photographs. With --take the three that go on take at most RATE samples a second each; they
+are Python trainers then, and need the package batchcast.
 """
 
 from __future__ import annotations
@@ -28,10 +29,22 @@ parser.add_argument("--behind", type=int, default=3_000)
 parser.add_argument("--memory", default="256MiB")
 parser.add_argument("--seconds", type=float, default=10, help="how long rates are measured before and after")
 parser.add_argument("--catch-up", default="0.7")
+parser.add_argument("--take", type=float, help="samples a second of each that goes on, at most")
 parser.add_argument("--batchcast", default="build/release/batchcast")
 options = parser.parse_args()
 
 STREAM = "heads-benchmark"
+BATCH = 32
+TRAINER = """
+import sys, time, batchcast as bc
+stream, name, batch, rate = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+due = time.monotonic()
+with bc.Consumer(stream, batch, name=name) as consumer:
+    while True:
+        for _ in consumer:
+            due = max(due + batch / rate, time.monotonic() - 1)
+            time.sleep(max(0, due - time.monotonic()))
+"""
 
 
 def command(*words: str) -> list[str]:
@@ -52,8 +65,15 @@ def of(stream: dict, name: str) -> dict | None:
 
 def consume(name: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command("consume", STREAM, "--name", name, "--batch-size", "32", "--json", *words),
+        command("consume", STREAM, "--name", name, "--batch-size", str(BATCH), "--json", *words),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def lead(name: str) -> subprocess.Popen[bytes]:
+    if options.take is None:
+        return consume(name)
+    return subprocess.Popen([sys.executable, "-c", TRAINER, STREAM, name, str(BATCH), str(options.take)],
+                            stdout=subprocess.DEVNULL)
 
 
 def rate(before: dict, after: dict, name: str) -> float:
@@ -76,7 +96,7 @@ with tempfile.TemporaryDirectory() as folder:
         command("serve", options.source, *recipe, "--stream", STREAM, "--workers", str(options.workers), "--memory",
                 options.memory, "--wait-for", "4", "--heads", "4", "--catch-up", options.catch_up, "--ahead", "0"),
         stderr=subprocess.DEVNULL)
-    trainers = [consume(f"lead-{i}") for i in range(3)]
+    trainers = [lead(f"lead-{i}") for i in range(3)]
     late = consume("late")
     try:
         for _ in range(600):
