@@ -44,7 +44,8 @@ def digest_of_epoch(consumer: bc.Consumer) -> tuple[int, str]:
 
 
 def start_of(config: dict[str, Any]) -> bc.Start:
-    return bc.Start(config["source"], recipe=config["recipe"], memory="4MiB", idle_exit=60.0)
+    memory = config.get("memory", "4MiB")
+    return bc.Start(config["source"], recipe=config["recipe"], memory=memory, idle_exit=60.0)
 
 
 def is_first_time(config: dict[str, Any]) -> bool:
@@ -84,9 +85,9 @@ def sweep_trial(config: dict[str, Any]) -> None:
 
 
 def resuming_trial(config: dict[str, Any]) -> None:
-    """Reads three epochs, with a checkpoint after each batch. Where it is killed, the checkpoint
+    """Reads some epochs, with a checkpoint after each batch. Where it is killed, the checkpoint
     says where the next run of it begins."""
-    cursor, seen = 0, []
+    cursor, seen, placement = 0, [], "host"
     if (checkpoint := tune.get_checkpoint()) is not None:
         with checkpoint.as_directory() as folder:
             state = json.loads(Path(folder, "state.json").read_text())
@@ -97,7 +98,10 @@ def resuming_trial(config: dict[str, Any]) -> None:
     ) as consumer:
         if cursor:
             bc.check_same_samples(state["place"], consumer.checkpoint())
-        while consumer.epoch < 3:
+            (stream,) = [one for one in listed() if one["stream"] == config["stream"]]
+            (own,) = [one for one in stream["consumers"] if one["pid"] == os.getpid()]
+            placement = own["placement"]
+        while consumer.epoch < config.get("epochs", 3):
             batch = consumer.next()
             if batch is None:
                 continue
@@ -107,14 +111,46 @@ def resuming_trial(config: dict[str, Any]) -> None:
                 state = {"place": consumer.checkpoint(), "seen": seen}
                 Path(folder, "state.json").write_text(json.dumps(state))
                 tune.report(
-                    {"node": node_id(), "batches": len(seen), "seen": json.dumps(seen)},
+                    {
+                        "node": node_id(),
+                        "batches": len(seen),
+                        "seen": json.dumps(seen),
+                        "placement": placement,
+                    },
                     checkpoint=tune.Checkpoint.from_directory(folder),
                 )
             batches += 1
+            if batches == 1 and "lives" in config:
+                tell_of_this_life(config)
+            time.sleep(config.get("pause_s", 0))
             if batches == config.get("dies_after"):
                 os.kill(os.getpid(), signal.SIGKILL)
             if config.get("waits_at") == len(seen):
                 wait_for_the_end_of_this_node(config)
+
+
+def tell_of_this_life(config: dict[str, Any]) -> None:
+    """The node that this run of the trial has, for the test that takes it away."""
+    written = Path(config["lives"], f"written-{os.getpid()}")
+    written.write_text(node_id())
+    written.rename(Path(config["lives"], f"life-{os.getpid()}"))
+
+
+def trial_beside_another(config: dict[str, Any]) -> None:
+    """Trial 0 is killed, and comes back from its checkpoint. Trial 1 goes on meanwhile."""
+    ended = Path(config["marks"], "ended")
+    if config["trial"] == 0:
+        try:
+            resuming_trial(config)
+        finally:
+            ended.touch()
+        return
+    with bc.Consumer(config["stream"], 48, start=start_of(config)) as consumer:
+        while not ended.exists():
+            while consumer.next() is not None:
+                if consumer.epoch >= 3:
+                    time.sleep(0.02)  # far enough: the ring has lost the other's place
+    tune.report({"node": node_id(), "seen": "[]"})
 
 
 def wait_for_the_end_of_this_node(config: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import random
 import shutil
 import subprocess
 import tempfile
@@ -15,6 +16,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +63,7 @@ class Nodes:
         small = {"num_cpus": 2, "object_store_memory": 80 << 20}
         self.cluster = Cluster(
             initialize_head=True,
-            head_node_args={**small, "include_dashboard": False, "resources": {"pair": 2}},
+            head_node_args={**small, "include_dashboard": False, "resources": {"pair": 2, "first": 2}},
         )
         self.added = [
             self.cluster.add_node(**small, resources={"spare": 1}),
@@ -83,7 +85,7 @@ class Nodes:
             tune_config=tune.TuneConfig(reuse_actors=True),
             run_config=tune.RunConfig(
                 storage_path=str(self.results),
-                failure_config=tune.FailureConfig(max_failures=3),
+                failure_config=tune.FailureConfig(max_failures=config.get("failures", 3)),
                 checkpoint_config=tune.CheckpointConfig(num_to_keep=2),
                 verbose=0,
             ),
@@ -158,15 +160,15 @@ def test_a_sweep_over_nodes_decodes_once_a_node(nodes: Nodes, epochs: dict[int, 
         assert served[trial["directory"]] == trial["producer"]
 
 
-def check_each_sample_once(trial: dict[str, Any]) -> None:
+def check_each_sample_once(trial: dict[str, Any], epochs: int = 3) -> None:
     position = 0
     ids: list[int] = []
     for begin, samples in json.loads(trial["seen"]):
         assert begin == position
         position += len(samples)
         ids += samples
-    assert position == 3 * SAMPLES
-    for epoch in range(3):
+    assert position == epochs * SAMPLES
+    for epoch in range(epochs):
         assert sorted(ids[epoch * SAMPLES : (epoch + 1) * SAMPLES]) == list(range(SAMPLES))
 
 
@@ -175,6 +177,17 @@ def test_a_trial_that_was_killed_goes_on_at_its_checkpoint(nodes: Nodes) -> None
         ray_trials.resuming_trial, [0], {"CPU": 1}, stream="resumed", dies_after=11
     )
     check_each_sample_once(trial)
+
+
+def test_a_trial_comes_back_to_its_own_place_while_another_goes_on(nodes: Nodes) -> None:
+    trials = nodes.run(
+        ray_trials.trial_beside_another, [0, 1], {"CPU": 1, "first": 1}, stream="beside",
+        dies_after=11, memory="256KiB",
+    )  # fmt: skip
+    back, other = sorted(trials, key=lambda trial: trial["config"]["trial"])
+    assert back["node"] == other["node"]
+    assert back["placement"].startswith("head")
+    check_each_sample_once(back)
 
 
 class Removal(threading.Thread):
@@ -201,6 +214,57 @@ def test_a_trial_goes_on_at_its_checkpoint_on_another_node(nodes: Nodes, tmp_pat
     )  # fmt: skip
     assert removal.removed not in ("", trial["node"])
     check_each_sample_once(trial)
+
+
+class Storm:
+    """Takes away one node after the other, each at a random moment of a trial's life there."""
+
+    def __init__(self, nodes: Nodes, seed: int) -> None:
+        self.nodes, self.random = nodes, random.Random(seed)
+        self.there: dict[str, Any] = {}
+        self.killed: list[str] = []
+        self.add()
+        self.add()
+
+    def add(self) -> None:
+        """Only on the main thread: Ray sets signal handlers."""
+        node = self.nodes.cluster.add_node(
+            num_cpus=1, object_store_memory=80 << 20, resources={"storm": 1}
+        )
+        self.there[node.node_id] = node
+
+    def kill_nodes_of(self, trial: Future[Any], lives: Path, kills: int) -> None:
+        while len(self.killed) < kills and not trial.done():
+            for life in lives.glob("life-*"):
+                node = life.read_text()
+                life.unlink()
+                time.sleep(self.random.random())
+                self.nodes.cluster.remove_node(self.there.pop(node), allow_graceful=False)
+                self.killed.append(node)
+                self.add()
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        for node in self.there.values():
+            self.nodes.cluster.remove_node(node)
+
+
+def test_a_trial_outlives_its_nodes(nodes: Nodes, tmp_path: Path) -> None:
+    kills = int(os.environ.get("BATCHCAST_TEST_NODE_KILLS", "5"))
+    seed = int(os.environ.get("BATCHCAST_TEST_SEED", random.randrange(1 << 32)))
+    print(f"seed {seed}")
+    epochs = kills // 2 + 2
+    storm = Storm(nodes, seed)
+    with ThreadPoolExecutor(1) as executor:
+        trial = executor.submit(
+            nodes.run, ray_trials.resuming_trial, [0], {"CPU": 1, "storm": 1}, stream="stormy",
+            epochs=epochs, pause_s=0.2, lives=str(tmp_path), failures=kills,
+        )  # fmt: skip
+        storm.kill_nodes_of(trial, tmp_path, kills)
+        (told,) = trial.result()
+    storm.end()
+    assert len(set(storm.killed)) == kills and told["node"] not in storm.killed
+    check_each_sample_once(told, epochs)
 
 
 def test_ranks_of_ray_train_share_the_batches_of_their_nodes(nodes: Nodes, tmp_path: Path) -> None:
