@@ -6,8 +6,8 @@
 Four trainers read one stream. One is killed, and starts again 3,000 samples behind: a head gives it its samples. All
 rates are differences of positions, as `batchcast ls` says them. Usage: heads.py SOURCE [--recipe R] [--workers N]
 [--behind N] [--memory M] [--seconds S] [--catch-up X] [--take RATE] [--batchcast P]. SOURCE is as `batchcast serve`
-takes it, such as a folder of photographs. With --take the three that go on take at most RATE samples a second each; they
-are Python trainers then, and need the package batchcast.
+takes it, such as a folder of photographs. With --take the three that go on take at most RATE samples a second each.
+They are Python trainers then, and need the package batchcast.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ constexpr unsigned threads_besides_workers = 7;
 constexpr std::uint64_t address_space_besides = 32 << 20;  // beside the ring
 
 /// Where address space is limited, every thread allocates from the one heap. A thread's heap would
-/// reserve 64 MiB where it finds them, and which thread does is another one in each run: what was
-/// there in a rehearsal would be missing later.
+/// reserve 64 MiB if it found them. In each run other threads do, so what a rehearsal had would be
+/// missing later.
 void share_one_heap() noexcept {
   if (address_space_is_limited()) ::mallopt(M_ARENA_MAX, 1);
 }
