@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "data/codec/codec.hpp"
-#include "data/codec/jpeg/grid.hpp"
+#include "data/codec/jpeg/block_grid.hpp"
 #include "data/codec/jpeg/pixels.hpp"
 
 namespace batchcast::inline v0_1::detail {

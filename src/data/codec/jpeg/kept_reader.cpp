@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "data/codec/jpeg/grid.hpp"
+#include "data/codec/jpeg/block_grid.hpp"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "data/codec/codec.hpp"
-#include "data/codec/jpeg/grid.hpp"
+#include "data/codec/jpeg/block_grid.hpp"
 #include "data/codec/jpeg/scan_bits-inl.hpp"
 
 namespace batchcast::inline v0_1::detail {

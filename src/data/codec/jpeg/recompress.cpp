@@ -9,7 +9,7 @@
 #include <bit>
 #include <cstring>
 
-#include "data/codec/jpeg/grid.hpp"
+#include "data/codec/jpeg/block_grid.hpp"
 #include "data/codec/jpeg/pixels.hpp"
 
 namespace batchcast::inline v0_1::detail {
