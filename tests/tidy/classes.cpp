@@ -333,4 +333,14 @@ Violations large_files(const Files& files, std::size_t lines_max) {
   return found;
 }
 
+void check_names(const Files& files, Violations& found) {
+  std::map<std::string, std::string> first;  // paths by name
+  for (const File& file : files) {
+    if (!file.path.starts_with("src/") || !file.path.ends_with(".hpp")) continue;
+    const std::string name = file.path.substr(file.path.rfind('/') + 1);
+    const auto [other, is_first] = first.try_emplace(name, file.path);
+    if (!is_first) found.push_back({file.path, 1, "name", other->second + " has this name too"});
+  }
+}
+
 }  // namespace tidy

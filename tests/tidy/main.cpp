@@ -37,6 +37,7 @@ Violations check(const tidy::Files& files, const std::string& root, std::size_t 
   tidy::check_pages(root, files, found);
   tidy::check_prose(root, files, found);
   tidy::check_classes(files, class_lines_max, found);
+  tidy::check_names(files, found);
   return found;
 }
 

@@ -58,6 +58,8 @@ struct ClassSize {
 void check_classes(const Files& files, std::size_t lines_max, Violations& found);
 /// Files of the library with more lines than this. A remark, no violation.
 [[nodiscard]] Violations large_files(const Files& files, std::size_t lines_max);
+/// Rule: name (no two headers below src/ share one).
+void check_names(const Files& files, Violations& found);
 /// Rules: link (of every page, to a file or a heading that is there), readme (it stays short),
 /// quote (docs/troubleshooting.md shows what the software prints).
 void check_pages(const std::string& root, const Files& files, Violations& found);
