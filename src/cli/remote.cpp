@@ -338,7 +338,8 @@ void print_streams(const nlohmann::json& rows) {
   }
   explain_group("forming", "its ranks begin once the last of them has come");
   explain_group("broken", "a rank left or died; the others learn of it at their next batch");
-  explain_consumer("waiting", "it goes on with the next producer, which `serve` starts");
+  explain_consumer("waiting",
+                   "it goes on with the next producer, which `serve` or its keeper starts");
   explain_consumer("missing",
                    "it has not come from the producer that was killed; its place is kept");
   for (const auto& row : rows) {

@@ -184,7 +184,7 @@ void add_synthetic(Table<DatasetOptions>& table) {
   table
       .add("catch_up", &ProducerOptions::catch_up,
            "The share of the workers' time that the place furthest behind gets at most, below 1.")
-      .above_zero();
+      .as_share();
   return table;
 }
 

@@ -25,6 +25,16 @@ same "mode of the directory" 700 "$(stat -c %a "$dir")"
 expect 0 '96 JPEGs in' cache ls "$dir"
 expect 0 '"damaged":0' cache check "$dir" --json
 
+# A stream that is stopped gives the room back that its segment had in advance.
+"$batchcast" serve "$source" --recipe imagenet-train --seed 5 --stream stopped --memory 64MiB \
+  --free-running --cache "256MiB:$work/stopped" >/dev/null 2>&1 &
+until_true sh -c "'$batchcast' inspect stopped --json | grep -q '\"entries\":96'"
+same "what is in advance" 1 "$(find "$work/stopped" -name '*.segment' -size +4096k | wc -l)"
+expect 0 'is stopped' stop stopped
+wait $!
+same "what is left of it" "" "$(find "$work/stopped" -name '*.segment' -size +4096k)"
+same "its index" 1 "$(find "$work/stopped" -name '*.index' | wc -l)"
+
 # Some bytes in the middle of the largest file, more than lie between two entries.
 segment=$(find "$dir" -name '*.segment' -size +100k | head -n 1)
 dd if=/dev/urandom of="$segment" bs=200 count=1 seek=500 conv=notrunc 2>/dev/null

@@ -95,4 +95,23 @@ same "its exit code" 4 $?
 wait $served
 looks_whole died.json
 expect 3 'is dead' trace killed 1s
+
+echo "-- a producer that is stopped for longer than it records unasked"
+"$batchcast" serve synthetic:8 --stream paused --samples 100 --memory 1MiB >/dev/null 2>&1 &
+served=$!
+until_true lists '"stream":"paused"' || fail "no stream"
+before=$(threads_of "$served")
+producer=$served
+timeout 60 "$batchcast" trace paused 30s --out paused.json >"$work/long" 2>&1 &
+long=$!
+until_true traces || fail "no trace began"
+kill -STOP $served
+sleep 6
+kill -CONT $served
+wait $long
+same "its exit code" 4 $?
+grep -q 'or its producer was stopped for more than 5 s' "$work/long" || fail "it says $(cat "$work/long")"
+looks_whole paused.json
+expect 0 'is stopped' stop paused
+wait $served
 finish

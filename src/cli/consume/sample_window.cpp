@@ -19,7 +19,11 @@ Positions Positions::parse(const std::string& given) {
     throw InvalidArgument(text(
         "batchcast: --positions `{}` must be A:B, such as 0:100 for the first hundred.", given));
   }
-  if (positions.begin >= positions.end || positions.end >= limits::position_max) {
+  if (positions.end >= limits::position_max) {
+    throw InvalidArgument(
+        text("batchcast: --positions {}: the positions of a stream stay below 2^63.", given));
+  }
+  if (positions.begin >= positions.end) {
     throw InvalidArgument(
         text("batchcast: --positions {} has nothing in it: A:B goes from A up to but not including "
              "B, so A must be below B.",

@@ -100,7 +100,9 @@ void replace_producer(const std::string& stream, const StreamPaths& paths) {
              lock.pid, stream));
   }
   say(text("process {}, which served stream `{}`, is killed and replaced\n", lock.pid, stream));
-  for (const detail::Deadline deadline(goes_within_ms); look_at_lock(paths.lock).held;) {
+  for (const detail::Deadline deadline(goes_within_ms);;) {
+    const LockState now = look_at_lock(paths.lock);
+    if (!now.held || now.pid != lock.pid) return;  // the next one may be of another `--replace`
     if (deadline.over()) {
       throw StreamTaken(
           text("batchcast: process {} was killed, and still holds {}: a child that it "

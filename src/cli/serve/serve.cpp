@@ -17,6 +17,8 @@
 
 #include <batchcast/batchcast.hpp>
 #include <batchcast/core/clock.hpp>
+#include <batchcast/core/error.hpp>
+#include <batchcast/core/named_thread.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/feeder.hpp>
 #include <batchcast/join/absent_stream.hpp>
@@ -29,11 +31,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -184,6 +188,22 @@ void tell_waiting_trainers(const ProducerOptions& options, const std::string& wh
   }
 }
 
+/// The segments of a cache are cut and get their index. A thread that reads ahead may sit in a slow
+/// file, and is not waited for. So the process has to end after it.
+void close_in_time(std::optional<Dataset>& dataset) {
+  constexpr std::chrono::milliseconds patience(500);
+  const auto closed = std::make_shared<std::promise<void>>();  // the thread may be there longer
+  try {
+    start_thread("bc-close", [&dataset, closed] {
+      dataset.reset();
+      closed->set_value();
+    }).detach();
+  } catch (const SystemError&) {
+    return;  // who opens the directory next cuts them
+  }
+  closed->get_future().wait_for(patience);
+}
+
 int open_and_serve(Options& options, Interrupts& interrupts) {
   std::optional<Dataset> dataset;
   {
@@ -191,8 +211,10 @@ int open_and_serve(Options& options, Interrupts& interrupts) {
     dataset.emplace(served_dataset(options), console_log(options.verbose));
   }
   const Ended ended = serve_dataset(options, interrupts, *dataset);
-  // A thread that reads ahead may sit in a slow file, and would be waited for.
-  if (ended == Ended::stopped) end_at_once(exit_ok);
+  if (ended == Ended::stopped) {
+    close_in_time(dataset);
+    end_at_once(exit_ok);
+  }
   return ended == Ended::failed ? exit_stream_ended : exit_ok;
 }
 

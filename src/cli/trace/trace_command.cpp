@@ -196,7 +196,10 @@ int trace(TraceOptions options) {
   }
   if (ended.signal != 0) return interrupted_exit(ended.signal);
   if (!ended.stream_is_over) return exit_ok;
-  say(text("batchcast: stream `{}` ended before the time was over.\n", options.stream));
+  say(
+      text("batchcast: stream `{}` ended before the time was over, or its producer was stopped for "
+           "more than 5 s.\n",
+           options.stream));
   return exit_stream_ended;
 }
 

@@ -59,6 +59,10 @@ DirectoryStore::~DirectoryStore() {
   for (const std::unique_ptr<Segment>& segment : own_) {
     names.push_back(std::filesystem::path(segment->path()).filename().string());
   }
+  // At once: the index takes as long as its segment is large, and the process may end meanwhile.
+  if (!own_.empty()) {
+    static_cast<void>(::ftruncate(own_.back()->get(), static_cast<off_t>(tail_)) == 0);
+  }
   own_.clear();
   try {
     const auto lock = directory_.lock();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -216,6 +217,26 @@ TEST_CASE("a loss mask lies beside Megatron's files", "[megatron]") {
   CHECK(values_of<std::uint8_t>(*source, 2, 1) == std::vector<std::uint8_t>{1});
   files.folder.write("c.loss_mask", "12345");
   CHECK(mentions(refusal_to_open<BadDataset>(spec), {"c.loss_mask", "5 bytes", "6 tokens"}));
+}
+
+TEST_CASE("a mask that the manifest speaks of has to be there", "[megatron]") {
+  Dataset files;
+  const std::string spec = files.write();
+  const auto manifest = [&](const std::string& form, const std::string& train_on) {
+    files.folder.write("c.json",
+                       "{\"batchcast_corpus\": 1, \"key\": \"a\", \"documents\": 3, \"tokens\": 6, "
+                       "\"form\": \"" +
+                           form + "\", \"train_on\": \"" + train_on + "\"}");
+  };
+  manifest("messages", "assistant");
+  CHECK(mentions(refusal_to_open<BadDataset>(spec), {"no", "c.loss_mask", "trained"}));
+  files.folder.write("c.loss_mask", std::string("\0\1\1\0\1\1", 6));
+  CHECK(open_source(spec)->parts().size() == 2);
+  CHECK(std::filesystem::remove(files.folder / "c.loss_mask"));
+  for (const auto& [form, train_on] : {std::pair{"messages", "all"}, {"text", "assistant"}}) {
+    manifest(form, train_on);
+    CHECK(open_source(spec)->parts().size() == 1);
+  }
 }
 
 TEST_CASE("a key in the manifest is part of the identity", "[megatron]") {

@@ -13,6 +13,7 @@ struct MegatronManifest {
   std::string key;  ///< stands for all that determined the dataset's bytes
   std::uint64_t documents = 0;
   std::uint64_t tokens = 0;
+  bool has_mask = false;  ///< PREFIX.loss_mask belongs to it: not all of its tokens are trained
 };
 
 /// Nothing where PREFIX.json is not there, or is another program's. Throws BadDataset where it is

@@ -119,6 +119,13 @@ class MegatronSource final : public Source {
     parts_.push_back({.name = "loss_mask", .dtype = DType::u8, .axis = "tokens"});
   }
   void check_manifest(const std::string& prefix) const {
+    if (manifest_->has_mask && !mask_) {
+      throw BadDataset(
+          text("batchcast: there is no {}.loss_mask, and {}.json says that not all tokens are "
+               "trained. Without the mask all would be: bring that file, make the dataset again "
+               "with `batchcast tokenize`, or remove {}.json to train all tokens.",
+               prefix, prefix, prefix));
+    }
     if (manifest_->documents == size() && manifest_->tokens == index_.elements()) return;
     throw BadDataset(
         text("batchcast: {}.json speaks of {} documents and {} tokens, and the dataset has {} and "
