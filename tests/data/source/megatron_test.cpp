@@ -257,6 +257,10 @@ TEST_CASE("a key in the manifest is part of the identity", "[megatron]") {
   CHECK(mentions(refusal_to_open<BadDataset>(spec), {"c.json", "4 documents", "different runs"}));
   manifest("{\"batchcast_corpus\": 1, \"key\": 7, \"documents\": 4, \"tokens\": 6}");
   CHECK(mentions(refusal_to_open<BadDataset>(spec), {"c.json", "broken"}));
+  manifest("{\"batchcast_corpus\": 1, \"key\": \"a\", \"documents\": 3, \"tok");
+  CHECK(mentions(refusal_to_open<BadDataset>(spec), {"c.json", "broken", "no JSON"}));
+  manifest("{\"text\": \"another's\"}\n{\"text\": \"lines\"}\n");
+  CHECK(fingerprint() == without);
 }
 
 TEST_CASE("Megatron's fingerprint is of name, size, type and index", "[megatron]") {
