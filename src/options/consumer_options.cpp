@@ -40,10 +40,10 @@ void add_course(Table<Consumer>& table) {
   table.heading("Its course");
   table.add("pace", &Consumer::pace,
             "`lockstep`: the producer waits, and no sample is missed; `free`: it does not wait.");
-  table.add(
-      "join", &Consumer::join,
-      "Where to begin: `rewind`, at this epoch's start if the ring has it, else at the next's; "
-      "`next_epoch`; `now`, within an epoch; `at`, the position `cursor`.");
+  table.add("join", &Consumer::join,
+            "Where to begin: `rewind`, at this epoch's start if a ring has it or a head can open "
+            "there, else at the next's; "
+            "`next_epoch`; `now`, within an epoch; `at`, the position `cursor`.");
   table.add("cursor", &Consumer::cursor, "Position to begin at, with `join` at.");
   table.add("cursor_row", &Consumer::cursor_row,
             "With `join` at and a `window`: the row inside the sample at `cursor`.");

@@ -33,6 +33,11 @@ def test_what_start_says_itself_is_called_as_there(directory: Path) -> None:
     assert "(command= and BATCHCAST_COMMAND name another)" in no_answer
 
 
+def test_an_option_of_serve_alone_is_named_as_a_word_of_arguments() -> None:
+    with pytest.raises(TypeError, match=r"no argument `workers`. .*arguments=\(\"--workers\", \"2\"\)"):
+        bc.Start("idx:x", workers=2)  # type: ignore[call-arg]
+
+
 def test_further_arguments_and_commands_are_called_as_a_shell_has_them(directory: Path) -> None:
     text = refused(bc.StartFailed, memory="1MiB", arguments=["--max-bad", "3"])
     assert "batchcast: --max-bad does not go with" in text

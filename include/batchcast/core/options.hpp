@@ -21,7 +21,7 @@ enum class Pace : std::uint8_t {
 
 /// Where a consumer begins. [rewind]
 enum class Join : std::uint8_t {
-  rewind,      ///< start of the current epoch if the ring still holds it, else of the next one
+  rewind,      ///< start of the current epoch if a ring holds it or a head opens, else of the next
   next_epoch,  ///< the first epoch of which no sample was made yet
   now,         ///< the newest position: a partial first epoch
   at,          ///< a cursor from a checkpoint

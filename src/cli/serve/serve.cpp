@@ -63,6 +63,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
     nlohmann::json report = {{"stream", options.producer.stream},
                              {"state", name_of(stats.state)},
                              {"published", stats.published},
+                             {"samples", stats.samples},
                              {"unread", stats.unread},
                              {"seconds", seconds},
                              {"space_wait_seconds", stats.space_wait_seconds},
@@ -80,7 +81,7 @@ void print_report(const Options& options, const ProducerStats& stats, const Data
     return;
   }
   fmt::print("stream `{}` {}: {} in {:.1f} s, waited {:.1f} s for space", options.producer.stream,
-             name_of(stats.state), counted(stats.published, "sample"), seconds,
+             name_of(stats.state), counted(stats.samples, "sample"), seconds,
              stats.space_wait_seconds);
   const bool is_cut_short =
       stats.state == StreamState::stopped || stats.state == StreamState::failed;

@@ -310,9 +310,13 @@ Arguments::Arguments(const char* call, const options::Options& known, std::size_
     const std::string_view name = nb::borrow<nb::str>(key).c_str();
     const options::Option* const option = options::find(known, name);
     if (option == nullptr) {
-      throw nb::type_error(text("{}there is no argument `{}`.{}", says, name,
-                                detail::did_you_mean(name, options::names_of(known)))
-                               .c_str());
+      std::string meant = detail::did_you_mean(name, options::names_of(known));
+      if (meant.empty() && options::find(known, "arguments") != nullptr) {
+        meant =
+            " Other options of `batchcast serve` are words of `arguments`, such as "
+            "arguments=(\"--workers\", \"2\").";
+      }
+      throw nb::type_error(text("{}there is no argument `{}`.{}", says, name, meant).c_str());
     }
     if (find(name).is_valid()) {
       throw nb::type_error(text("{}`{}` is given twice.", says, name).c_str());
