@@ -5,8 +5,9 @@
 # soak.sh [--simulate] [SECONDS [BINARY]]: the randomised tests over and over, with growing seeds, for 600 s
 # unless told otherwise, and before these 1,000 restarts of trials from checkpoints. Stops at the
 # first failure and says which seed it was.
-# soak.sh --kills [BINARY]: the storms of producers' deaths alone, until 1,000 producers and 10,000
-# trainers were killed.
+# soak.sh --kills [PRODUCERS [BINARY]]: the storms of producers' deaths alone, until that many
+# producers (1,000 unless told otherwise), and ten times as many trainers, were killed.
+# soak.sh --restarts [BINARY]: the 1,000 restarts alone.
 # BATCHCAST_SOAK_SEED is the first seed. With --simulate they are schedules of the simulation, on all processors.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -42,13 +43,17 @@ fi
 tests='[storm],[group-storm],[ride-storm],[heads-storm],[desk],[crowd],[streams]'
 seconds=${1:-600}
 producers_wanted=0
-trainers_wanted=0
+restarts=yes
 if [ "$seconds" = --kills ]; then
   tests='[ride-storm]'
   seconds=0
-  producers_wanted=1000
-  trainers_wanted=10000
+  producers_wanted=${2:-1000}
+  restarts=no
+  [ $# -lt 2 ] || shift
+elif [ "$seconds" = --restarts ]; then
+  seconds=0
 fi
+trainers_wanted=$((producers_wanted * 10))
 binary=${2:-build/release/tests/batchcast_multiprocess}
 seed=${BATCHCAST_SOAK_SEED:-1}
 output=$(mktemp)
@@ -64,7 +69,7 @@ sum() { sed -n "s/.*$1.*/\1/p" "$output" | awk '{ n += $1 } END { print n + 0 }'
 
 # goes_on: whether time is left, or some are to be killed.
 goes_on() {
-  [ $(($(date +%s) - started)) -lt "$seconds" ] || [ $producers -lt $producers_wanted ] ||
+  [ $(($(date +%s) - started)) -lt "$seconds" ] || [ $producers -lt "$producers_wanted" ] ||
     [ $trainers -lt $trainers_wanted ]
 }
 
@@ -74,11 +79,11 @@ restart_trials() {
     echo "soak: 1,000 restarts failed, with BATCHCAST_TEST_SCALE=20 BATCHCAST_TEST_SEED=$seed"
     exit 1
   fi
-  echo "soak: 1,000 restarts of trials, $(($(date +%s) - started)) s"
+  echo "soak: 1,000 restarts of trials, seed $seed, $(($(date +%s) - started)) s"
 }
 
 started=$(date +%s)
-if [ $producers_wanted = 0 ]; then restart_trials; fi
+if [ $restarts = yes ]; then restart_trials; fi
 started=$(date +%s)
 round=0
 producers=0

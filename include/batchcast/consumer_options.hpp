@@ -103,8 +103,7 @@ struct ConsumerOptions {
   /// What happens when the producer's process dies. A pure stream whose epochs have one length can
   /// be made again. Its consumers drain what is published, and then wait for the next producer of
   /// that stream, in the call that needs a batch. They go on with exactly the next sample, and no
-  /// batch is shorter for it. Consumers on a GPU do not wait: they get ProducerGone, as with
-  /// `error`.
+  /// batch is shorter for it.
   OnProducerGone on_producer_gone = OnProducerGone::wait;
   /// How many seconds a call waits for the next producer, before it throws ProducerGone. The next
   /// call waits again. The time stands still while a producer of that name opens its dataset.

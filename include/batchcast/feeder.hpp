@@ -63,6 +63,9 @@ struct RowsOnAxis {
                                std::span<std::uint64_t> ids) {
     return maker.know_ids(epoch, index, ids);
   };
+  options.known_names = [&maker](std::uint64_t epoch, std::uint64_t index) {
+    return maker.name_at(epoch, index);
+  };
   if (!divided) options.rows_per_sample = rows_per_sample(maker);
   if (!axes_of(options.schema).empty()) options.lengths = lengths_of(maker);
   return options;

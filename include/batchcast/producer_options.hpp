@@ -115,6 +115,9 @@ struct ProducerOptions {
   /// default: it is unknown then.
   std::function<bool(std::uint64_t epoch, std::uint64_t index, std::span<std::uint64_t> ids)>
       known_ids = {};
+  /// As SampleMaker::name_at, of the same maker. So a stream whose producers die again and again is
+  /// given up with the names of the files that may be the cause. Empty, the default: with none.
+  std::function<std::string(std::uint64_t epoch, std::uint64_t index)> known_names = {};
 
   // ---- Surroundings. Most users leave these alone.
 

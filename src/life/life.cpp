@@ -5,12 +5,14 @@
 #include <batchcast/core/hex.hpp>
 #include <batchcast/core/identity.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/printable.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <exception>
 
 namespace batchcast::inline v0_1::detail {
@@ -74,7 +76,8 @@ StartedWith started_in(const Json& json) {
 
 DiedAt died_in(const Json& json) {
   return {json.at("from").get<std::uint64_t>(), json.at("to").get<std::uint64_t>(),
-          json.at("ids").get<std::vector<std::uint64_t>>()};
+          json.at("ids").get<std::vector<std::uint64_t>>(),
+          json.value("names", std::vector<std::string>())};
 }
 
 std::string digits_in(const Json& json, const char* key) {
@@ -199,7 +202,10 @@ std::string to_json(const Life& life) {
                {"stand_ins", to_json(life.stand_ins)},
                {"members", Json::array()}};
   if (life.died) {
-    json["died"] = {{"from", life.died->from}, {"to", life.died->to}, {"ids", life.died->ids}};
+    json["died"] = {{"from", life.died->from},
+                    {"to", life.died->to},
+                    {"ids", life.died->ids},
+                    {"names", life.died->names}};
   }
   for (const LifeMember& member : life.members) json["members"].push_back(to_json(member));
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -207,16 +213,30 @@ std::string to_json(const Life& life) {
 
 namespace {
 
-/// `. The one before the last was making positions 12 to 40 (samples 7, 4711 and 27 more)`
+/// `7 `dog/0007.jpg``, or what is known of that.
+std::string sample_text(const DiedAt& died, std::size_t index) {
+  std::string sample;
+  if (index < died.ids.size()) sample = text("{}", died.ids[index]);
+  if (index >= died.names.size() || died.names[index].empty()) return sample;
+  return text("{}{}`{}`", sample, sample.empty() ? "" : " ", printable(died.names[index]));
+}
+
+/// `. One of them was making positions 12 to 40 (samples 7 `cat/7.jpg`, 4711 `dog/4711.jpg` and 27
+/// more)`
 std::string samples_text(const DiedAt& died) {
+  constexpr std::size_t bytes_max = 1'500;
   if (died.to <= died.from) return {};
-  std::string ids;
-  for (const std::uint64_t id : died.ids) ids += text("{}{}", ids.empty() ? "" : ", ", id);
   const std::uint64_t count = died.to - died.from;
-  const std::uint64_t more = count - std::min<std::uint64_t>(count, died.ids.size());
-  if (more != 0) ids += text(" and {} more", more);
-  return text(". The one before the last was making positions {} to {}{}", died.from, died.to - 1,
-              died.ids.empty() ? "" : text(" (samples {})", ids));
+  std::string samples;
+  std::uint64_t named = 0;
+  for (; named < count && samples.size() < bytes_max; ++named) {
+    const std::string sample = sample_text(died, named);
+    if (sample.empty()) break;
+    samples += text("{}{}", named == 0 ? "" : ", ", sample);
+  }
+  if (named != 0 && named != count) samples += text(" and {} more", count - named);
+  return text(". One of them was making positions {} to {}{}", died.from, died.to - 1,
+              samples.empty() ? "" : text(" (samples {})", samples));
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ struct DiedAt {
   std::uint64_t from = 0;               ///< what was published
   std::uint64_t to = 0;                 ///< below it all was handed out
   std::vector<std::uint64_t> ids = {};  ///< of the first samples, where the order is known
+  std::vector<std::string> names = {};  ///< of the same, or more: such as their files
 };
 
 struct Life {
@@ -108,7 +109,7 @@ struct Life {
   std::uint64_t greatest = 0;
   /// That many producers in a row were started by themselves, and killed before they passed it.
   std::uint32_t deaths = 0;
-  std::optional<DiedAt> died = {};  ///< the producer before, and none has come further since
+  std::optional<DiedAt> died = {};  ///< one before, of which trainers saw that; none came further
   StartedWith started = {};
   std::vector<LifeMember> members = {};
   /// Not in the file: those of it that hold no lock. They have died, or a person removed the

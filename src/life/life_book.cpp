@@ -101,6 +101,7 @@ void LifeBook::go_on_with(Life last) {
   life_.epoch = last.epoch;
   life_.greatest = std::max(last.greatest, last.position.position);
   life_.deaths = deaths_before();
+  life_.died = last.died;  // one that was killed before a trainer came left no other trace
   stand_ins_.put_all(last.stand_ins);
   before_ = std::move(last);
 }
@@ -132,19 +133,29 @@ bool LifeBook::is_alive(const LifeMember& member) const noexcept {
 FileDescriptor LifeBook::admit(LifeMember member) {
   FileDescriptor lock;
   std::string warning;
+  std::string not_written;
   {
     const std::lock_guard writing(mutex_);
     try {
       member.lock = lock_name(member.key);
       lock = make_member_lock(directory_, member.lock);
-      life_.members.push_back(std::move(member));
-      warning = write();
     } catch (const std::exception& error) {
       warning = warning_of("a trainer does not keep its place if this producer is killed", error);
     }
+    not_written = add(std::move(member));
   }
   warn(warning);
+  warn(not_written);
   return lock;
+}
+
+std::string LifeBook::add(LifeMember member) noexcept {
+  try {
+    life_.members.push_back(std::move(member));
+    return write();
+  } catch (const std::exception& error) {
+    return warning_of("a trainer does not keep its place if this producer is killed", error);
+  }
 }
 
 void LifeBook::note_death(DiedAt died) {
@@ -253,7 +264,7 @@ void LifeBook::end() noexcept {
 }
 
 std::string LifeBook::write() noexcept {
-  has_changed_ = false;
+  has_changed_ = true;  // until it is written
   has_decided_.store(false);
   if (has_ended_) return {};
   try {
@@ -265,6 +276,7 @@ std::string LifeBook::write() noexcept {
       all.stand_ins.erase(std::next(all.stand_ins.begin(), stand_ins_max), all.stand_ins.end());
     }
     write_life(directory_, all);
+    has_changed_ = false;
     if (are_too_many && !std::exchange(has_warned_, true)) {
       return text(
           "more than {} samples that were published lately stand in for bad ones: those beyond are "

@@ -33,7 +33,8 @@ class LifeBook final : public Substitutions {
   [[nodiscard]] bool is_alive(const LifeMember& member) const noexcept;
 
   /// A consumer that rides was admitted: writes the file, and returns the member's lock. Empty
-  /// where there can be none, or the file cannot be written: then it does not keep its place.
+  /// where there can be none. Then it does not keep its place, and the next producer knows it all
+  /// the same.
   [[nodiscard]] FileDescriptor admit(LifeMember member);
   /// What the producer before was making when it was killed.
   void note_death(DiedAt died);
@@ -43,8 +44,8 @@ class LifeBook final : public Substitutions {
   void remove(const MemberKey& key, RankLoss how = RankLoss::left);
   /// An earlier producer's rank is gone, and others of its group came.
   void note_gone(LifeMember rank);
-  /// Where the stream is, and each member. Writes the file, at most once a second, where something
-  /// moved; at once where a member began a loop, or paused.
+  /// Where the stream is, and each member. Writes the file at most once a second, where something
+  /// moved or could not be written. Writes it at once where a member began a loop, or paused.
   void note(StreamPoint position, std::uint64_t epoch,
             const std::map<MemberKey, MemberPlace>& places, std::uint64_t now_ns);
   /// What the producers before this one were set to; empty for one that a person started.
@@ -69,6 +70,7 @@ class LifeBook final : public Substitutions {
   [[nodiscard]] std::string take_over();
   void go_on_with(Life last);
   void forget_the_dead(Life& last) const;
+  [[nodiscard]] std::string add(LifeMember member) noexcept;
   [[nodiscard]] std::string write() noexcept;
   [[nodiscard]] std::string warning_of(const char* what, const std::exception& error);
 

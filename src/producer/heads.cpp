@@ -129,6 +129,7 @@ std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open(const Wanted
   }
   head->writer().await_members();
   head->writer().go_on_at(wanted.position, wanted.before);
+  head->writer().members_are_seated();
   {
     const std::lock_guard lock(sharing_);
     shares_.forget(head.get());  // another one had the address

@@ -4,6 +4,7 @@
 
 #include <batchcast/core/identity.hpp>
 #include <batchcast/core/text.hpp>
+#include <batchcast/ring/layout.hpp>
 #include <batchcast/ring/row_refusal.hpp>
 #include <batchcast/ring/window.hpp>
 
@@ -22,7 +23,7 @@ std::optional<Refusal> HelloChecks::refusal_of(const Hello& hello, ServedRing& r
   if (auto refusal = refusal_of_row({hello.cursor, hello.cursor_row}, hello.window.axis, ring)) {
     return refusal;
   }
-  return hello.resumes ? refusal_of_other_recipe(hello) : std::nullopt;
+  return hello.resumes ? refusal_of_other_recipe(hello, ring) : std::nullopt;
 }
 
 std::string HelloChecks::stream_text() const { return text("batchcast: stream `{}`: ", stream_); }
@@ -86,8 +87,10 @@ std::optional<Refusal> HelloChecks::refusal_of_row(RowPlace cursor, const std::s
                  stream_text() + why_no_row(cursor, there->axis, there->rows)};
 }
 
-std::optional<Refusal> HelloChecks::refusal_of_other_recipe(const Hello& hello) const {
-  const auto& head = rings_.host().board().head();
+/// A stage on a GPU gives the ring there an identity that is not the host's.
+std::optional<Refusal> HelloChecks::refusal_of_other_recipe(const Hello& hello,
+                                                            ServedRing& ring) const {
+  const BoardHead& head = ring.writer().head();
   if (head.identity == hello.resumes->identity && head.samples_per_epoch != 0) return std::nullopt;
   return Refusal{RefusalKind::recipe,
                  text("{}it is served with another recipe now ({}) than the one that this consumer "

@@ -34,7 +34,8 @@ class HelloChecks {
                                                          ServedRing& ring) const;
   [[nodiscard]] std::optional<Refusal> refusal_of_budget(const Hello& hello,
                                                          ServedRing& ring) const;
-  [[nodiscard]] std::optional<Refusal> refusal_of_other_recipe(const Hello& hello) const;
+  [[nodiscard]] std::optional<Refusal> refusal_of_other_recipe(const Hello& hello,
+                                                               ServedRing& ring) const;
   [[nodiscard]] std::string stream_text() const;
 
   const std::string& stream_;

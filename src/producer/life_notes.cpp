@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
@@ -17,6 +19,21 @@ namespace batchcast::inline v0_1::detail {
 namespace {
 
 std::string incarnation_of(ServedRing& ring) { return to_hex(ring.writer().incarnation()); }
+
+/// Says which samples were in the making, as far as a message has room for them.
+void name_samples(DiedAt& died, const ProducerOptions& options) {
+  constexpr std::uint64_t named_max = 32;
+  constexpr std::size_t name_bytes_max = 500;
+  const std::uint64_t end = std::min(died.to, died.from + named_max);
+  for (std::uint64_t position = died.from; position < end; ++position) {
+    const std::uint64_t epoch = position / options.samples_per_epoch;
+    const std::uint64_t index = position % options.samples_per_epoch;
+    std::array<std::uint64_t, 1> id;
+    if (options.known_ids && options.known_ids(epoch, index, id)) died.ids.push_back(id[0]);
+    if (!options.known_names) continue;
+    died.names.push_back(options.known_names(epoch, index).substr(0, name_bytes_max));
+  }
+}
 
 }  // namespace
 
@@ -54,7 +71,6 @@ void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how) 
 
 void LifeNotes::note_death(const ReturningMembers::Decision& decision,
                            const ProducerOptions& options) {
-  constexpr std::size_t named_max = 8;
   if (before() == nullptr) return;
   DiedAt died;
   for (const ReturningMembers::Place& place : decision.places) {
@@ -68,13 +84,7 @@ void LifeNotes::note_death(const ReturningMembers::Decision& decision,
   died.from = std::min(died.from, most);  // no hello takes it beyond where the stream may have been
   died.to = std::min(died.to, most);
   if (died.to <= died.from) return;
-  for (std::uint64_t position = died.from; position < died.to; ++position) {
-    if (died.ids.size() == named_max || !options.known_ids) break;
-    std::array<std::uint64_t, 1> id;
-    const std::uint64_t epoch = position / options.samples_per_epoch;
-    if (!options.known_ids(epoch, position % options.samples_per_epoch, id)) break;
-    died.ids.push_back(id[0]);
-  }
+  name_samples(died, options);
   book_->note_death(std::move(died));
 }
 

@@ -9,6 +9,7 @@
 #include "control/zmq_threads.hpp"
 #include "life/life_files.hpp"
 #include "producer/awaited.hpp"
+#include "producer/patient_devices.hpp"
 #include "producer/producer_settings.hpp"
 #include "producer/statistics.hpp"
 #include "producer/take_name.hpp"
@@ -59,7 +60,7 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
       rings_(
           options_, log_,
           [this](ConsumerKey key, const std::string& reason) { tell_evicted(key, reason); },
-          devices),
+          patient(devices, directory_.paths().directory, log_)),
       life_(life_of(rings_.host().board().head(), directory_.paths().directory, options_, log_)),
       reception_({options_, rings_, rate_, log_, life_ ? &*life_ : nullptr}),
       tracing_(rings_),

@@ -8,6 +8,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
 #include "producer/head_reception.hpp"
+#include "producer/seats_all.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -61,6 +62,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   const auto decision =
       returning_.decide(writer.samples_per_epoch(),
                         [this](const LifeMember& member) { return life_.is_alive(member); });
+  const SeatsAll seats_all(writer);
   if (awaits_members_.exchange(false)) {
     writer.go_on_at(decision.begin, receipt_before(parts_.options, *decision.begin));
   } else {
@@ -69,8 +71,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   life_.note_death(decision, parts_.options);
   ReturningGroups groups(life_.before(), decision, writer.samples_per_epoch(), parts_.rings.host());
   for (const ReturningMembers::Place& place : decision.places) {
-    // A head is opened for it when it comes.
-    if (place.missing && place.in_head) continue;
+    if (place.missing && place.in_head) continue;  // a head is opened for it when it comes
     if (place.waiting) {
       news.push_back({place.waiting->key, admitted_again(*place.waiting, groups)});
     } else {

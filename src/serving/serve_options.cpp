@@ -108,6 +108,7 @@ ProducerOptions serving_options(const ServeOptions& options, const Dataset& data
   serving.identity = std::move(made.identity);
   serving.pure = made.pure;
   serving.known_ids = std::move(made.known_ids);
+  serving.known_names = std::move(made.known_names);
   serving.lengths = std::move(made.lengths);
   serving.device_stage = dataset.device_stage();
   serving.epochs = options.epochs.value_or(0);

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
 #
-# sh ride.sh BATCHCAST    a producer's death is a pause: for consumers, `ensure`, `ls` and `stop`; with a keeper,
-# and with `--replace`
+# sh ride.sh BATCHCAST [KILLING_FILE]    a producer's death is a pause: for consumers, `ensure`, `ls` and `stop`; with
+# a keeper, and with `--replace`. KILLING_FILE: of killing_file.cpp.
 set -u
 batchcast=$1
+killing_file=${2:-}
 # shellcheck source=tests/cli/support.sh
 . "$(dirname "$0")/support.sh"
 
@@ -152,6 +153,27 @@ same "exit code of a consumer whose stream is given up" 4 $?
 grep -q 'failed: 3 producers in a row were killed' "$work/waits" || fail "no reason: $(cat "$work/waits")"
 expect 0 'is removed' stop s
 
+if [ -n "$killing_file" ]; then
+  echo "-- a stream that is given up names the files at which its producers died"
+  /usr/bin/python3 "$(dirname "$0")/make_images.py" "$work/images" 60
+  mv "$work/images/dog/0031.jpg" "$work/images/dog/0031 kills.jpg"
+  for bad in error substitute; do
+    LD_PRELOAD=$killing_file "$batchcast" serve "imagefolder:$work/images" --recipe imagenet-eval --workers 1 \
+      --on-bad-sample $bad --stream s --wait-for 1 --keep-alive >"$work/kept" 2>&1 &
+    keeper=$!
+    "$batchcast" consume s --batch-size 4 --connect-timeout 20 >"$work/waits" 2>&1 &
+    waits=$!
+    wait $keeper
+    same "exit code of a keeper whose file kills" 4 $?
+    expect 3 'is given up: .*`dog/0031 kills.jpg`' ensure s "imagefolder:$work/images" --recipe imagenet-eval
+    wait $waits
+    same "exit code of a consumer whose file kills" 4 $?
+    grep -q 'failed: 3 producers in a row were killed .*`dog/0031 kills.jpg`' "$work/waits" ||
+      fail "no file: $(cat "$work/waits")"
+    expect 0 'is removed' stop s
+  done
+fi
+
 echo "-- a keeper starts its worker with the same words, and kills no other producer for it"
 "$batchcast" serve $source --stream s --wait-for 1 >/dev/null 2>&1 &
 producer=$!
@@ -275,13 +297,12 @@ kill -TERM $producer
 wait $producer $consumer
 
 echo "-- a keeper takes another one's place, and not where its producer is refused"
-"$batchcast" serve $source --stream s --wait-for 1 --keep-alive >"$work/kept" 2>&1 &
+"$batchcast" serve $source --stream s --wait-for 2 --keep-alive >"$work/kept" 2>&1 &
 keeper=$!
 "$batchcast" consume s --epochs 1 --digest --json --connect-timeout 20 >"$work/c64" 2>"$work/e64" &
 consumer=$!
 until_true sh -c "'$batchcast' ls s | grep -q '^ .*64'"
 worker=$(cat "$work/streams/s/lock")
-kill -STOP $consumer  # the epoch does not end meanwhile
 expect 3 'take its place with --replace' serve $source --stream s --keep-alive
 expect 3 'is not replaced: it has other data or another recipe' \
   serve synthetic:3x128x128 --samples 1000 --seed 5 --memory 32MiB --stream s --replace --keep-alive
@@ -295,7 +316,6 @@ until_true sh -c "test -S '$work/streams/s/door' && [ \"\$(cat '$work/streams/s/
   fail "the next keeper says $(cat "$work/again")"
 until_true sh -c "! flock -n '$work/streams/.s.keeper' true" || fail "the next keeper has no lock"
 expect 3 'keeps the stream .s. alive' serve $source --stream s --keep-alive
-kill -CONT $consumer
 wait $consumer || fail "a consumer of a replaced keeper: $(cat "$work/e64")"
 same "its digest" "${calm%% *}" "$(digests_of "$work/c64")"
 worker=$(cat "$work/streams/s/lock")

@@ -57,6 +57,27 @@ class Lives {
   int number_ = 0;
 };
 
+/// This process has none of that meanwhile.
+class Limited {
+ public:
+  explicit Limited(int resource) : resource_(static_cast<__rlimit_resource>(resource)) {
+    ::getrlimit(resource_, &limit_);
+    const rlimit none{0, limit_.rlim_max};
+    ::setrlimit(resource_, &none);
+  }
+  ~Limited() {
+    ::setrlimit(resource_, &limit_);
+    std::signal(SIGXFSZ, before_);
+  }
+  Limited(const Limited&) = delete;
+  Limited& operator=(const Limited&) = delete;
+
+ private:
+  const __rlimit_resource resource_;
+  void (*const before_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit_ = {};
+};
+
 }  // namespace
 
 TEST_CASE("the next producer finds the members that live, and where they are") {
@@ -253,7 +274,19 @@ TEST_CASE("a stream that is given up names the samples at which its producers di
   const std::string why = given_up_text("s", left, 3);
   INFO(why);
   CHECK(why.find("positions 40 to 49 (samples 7, 4711 and 8 more)") != std::string::npos);
-  second.note({41}, 0, {}, 5 * second_ns);  // it comes further
+  second.note_death({40, 42, {7, 4'711}, {"cat/7.jpg", "dog/\n.jpg"}});
+  LifeBook& third = lives.begin();  // the second one was killed before any trainer came to it
+  const std::string named = given_up_text("s", read_life(lives.path()).value(), 3);
+  INFO(named);
+  CHECK(named.find("(samples 7 `cat/7.jpg`, 4711 `dog/\\n.jpg`)") != std::string::npos);
+  third.note_death({40, 42, {}, {"cat/7.jpg"}});  // ids are not known where others may stand in
+  const std::string named_only = given_up_text("s", read_life(lives.path()).value(), 3);
+  INFO(named_only);
+  CHECK(named_only.find("(samples `cat/7.jpg` and 1 more)") != std::string::npos);
+  const std::vector<std::string> many(100, std::string(300, 'x'));
+  third.note_death({40, 140, {}, many});
+  CHECK(given_up_text("s", read_life(lives.path()).value(), 3).size() < 3'000);
+  third.note({41}, 0, {}, 5 * second_ns);  // it comes further
   CHECK_FALSE(read_life(lives.path())->died);
 }
 
@@ -294,23 +327,55 @@ TEST_CASE("without descriptors, or on a full disk, a member keeps its place") {
   Lives lives;
   LifeBook& book = lives.begin();
   const FileDescriptor lock = book.admit(lives.member(1, 10));
-  const int limited = GENERATE(RLIMIT_NOFILE, RLIMIT_FSIZE);
-  rlimit limit = {};
-  ::getrlimit(static_cast<__rlimit_resource>(limited), &limit);
-  const rlimit none{0, limit.rlim_max};
-  const auto before = std::signal(SIGXFSZ, SIG_IGN);
-  ::setrlimit(static_cast<__rlimit_resource>(limited), &none);
-  book.note({100}, 0, {{lives.member(1, 0).key, {20}}}, 5 * second_ns);
-  book.note({200}, 0, {{lives.member(1, 0).key, {30}}}, 10 * second_ns);
-  const bool is_alive = is_member_alive(lives.path(), "11111111.1");
-  ::setrlimit(static_cast<__rlimit_resource>(limited), &limit);
-  std::signal(SIGXFSZ, before);
+  bool is_alive = false;
+  {
+    const Limited limited(GENERATE(RLIMIT_NOFILE, RLIMIT_FSIZE));
+    book.note({100}, 0, {{lives.member(1, 0).key, {20}}}, 5 * second_ns);
+    book.note({200}, 0, {{lives.member(1, 0).key, {30}}}, 10 * second_ns);
+    is_alive = is_member_alive(lives.path(), "11111111.1");
+  }
   CHECK(is_alive);
   CHECK(lives.told().size() == 1);
   CHECK(read_life(lives.path())->members.front().floor == StreamPoint{10});  // the last whole one
   book.note({300}, 0, {{lives.member(1, 0).key, {40}}}, 15 * second_ns);
   CHECK(read_life(lives.path())->members.front().floor == StreamPoint{40});
   CHECK(lives.begin().before()->members.size() == 1);
+}
+
+TEST_CASE("what a full disk had no room for is written once it has, though nothing moves") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  FileDescriptor one;
+  FileDescriptor two;
+  {
+    // Files may be made, and have no bytes.
+    const Limited no_bytes(RLIMIT_FSIZE);
+    one = book.admit(lives.member(1, 10));
+  }
+  {
+    const Limited no_files(RLIMIT_NOFILE);
+    two = book.admit(lives.member(2, 20));
+  }
+  CHECK(one);
+  CHECK_FALSE(two);
+  CHECK(lives.told().size() == 1);
+  CHECK_FALSE(read_life(lives.path()));
+  const auto note = [&](std::uint64_t ns) {
+    book.note({}, 0, {{lives.member(1, 0).key, {{10}}}, {lives.member(2, 0).key, {{20}}}}, ns);
+    return read_life(lives.path()).has_value();
+  };
+  {
+    const Limited no_bytes(RLIMIT_FSIZE);
+    CHECK_FALSE(note(2 * second_ns));
+  }
+  CHECK_FALSE(note(2 * second_ns + 1));  // once a second
+  CHECK(note(3 * second_ns));
+  const MemberKey second = lives.member(2, 0).key;
+  const Life before = lives.begin().before().value();
+  REQUIRE(before.members.size() == 1);
+  CHECK(before.members.front().name == "t1");
+  REQUIRE(before.lost.size() == 1);  // it has no place, and is no stranger
+  CHECK(before.lost.front().key == second);
 }
 
 TEST_CASE("what stands in for bad samples is written before it is published") {

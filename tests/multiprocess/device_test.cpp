@@ -9,14 +9,12 @@
 #include "../catch.hpp"
 #include "../fake_cuda/control.hpp"
 #include "consume.hpp"
+#include "fake_gpus.hpp"
 #include "process.hpp"
 #include "rank.hpp"
 #include "serve.hpp"
 #include "start_support.hpp"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
@@ -26,26 +24,6 @@ using namespace batchcast;
 using namespace batchcast::testing;
 
 namespace {
-
-/// The fake driver for this test's processes, whose memory is counted apart from all others'.
-class Gpus {
- public:
-  explicit Gpus(const char* settings) {
-    static int number = 0;
-    const std::string session =
-        "device-test-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
-    ::setenv("BATCHCAST_FAKE_CUDA_SESSION", session.c_str(), 1);
-    ::setenv("BATCHCAST_FAKE_CUDA", settings, 1);
-    batchcast_fake_cuda_configure(nullptr);
-  }
-  ~Gpus() {
-    CHECK(eventually([] { return batchcast_fake_cuda_used_bytes(0) == 0; }));
-    ::unsetenv("BATCHCAST_FAKE_CUDA_SESSION");
-    ::unsetenv("BATCHCAST_FAKE_CUDA");
-  }
-  Gpus(const Gpus&) = delete;
-  Gpus& operator=(const Gpus&) = delete;
-};
 
 /// Drops a batch while a stream, which makes no progress, still has to read it; and waits.
 int read_for_ever(const Words& words) {

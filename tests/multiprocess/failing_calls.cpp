@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -32,6 +33,7 @@ std::atomic<Call> failing{Call::none};
 std::atomic<std::int64_t> calls_left{0};
 std::atomic<std::int64_t> times{1};
 std::atomic<int> error_of_call{0};
+std::array<char, 256> while_file{};  ///< complete before `failing`
 
 Call call_named(const std::string& name) noexcept {
   if (name == "memfd_create") return Call::memfd_create;
@@ -46,6 +48,7 @@ void begin_failing(const Words& words) noexcept {
   calls_left = words.number("fails_at");
   times = words.number("fails_times", 1);
   error_of_call = static_cast<int>(words.number("fails_with"));
+  words.text("fails_while").copy(while_file.data(), while_file.size() - 1);
   failing = call_named(words.text("fails"));
 }
 
@@ -63,7 +66,8 @@ namespace {
 
 /// Whether this call is the one. Sets errno then.
 [[maybe_unused]] bool fails(Call call) noexcept {
-  if (failing.load(std::memory_order_relaxed) != call) return false;
+  if (failing.load() != call) return false;
+  if (while_file[0] != '\0' && ::access(while_file.data(), F_OK) != 0) return false;
   const std::int64_t left = calls_left.fetch_sub(1);
   if (left > 1 || left <= 1 - times.load()) return false;
   errno = error_of_call.load();

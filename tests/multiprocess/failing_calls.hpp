@@ -10,7 +10,8 @@ namespace batchcast::testing {
 
 /// From here on counts the calls of `fails`: memfd_create, fallocate, mmap of a file, or rename to
 /// a life file. The one of number `fails_at`, from 1, fails with the error `fails_with`, and so do
-/// as many as `fails_times` says. Without the word `fails` none does.
+/// as many as `fails_times` says, with `fails_while` only while that file exists. Without the word
+/// `fails` none does.
 void begin_failing(const Words& words) noexcept;
 /// Whether it has come to that call.
 [[nodiscard]] bool has_failed() noexcept;

@@ -25,6 +25,7 @@ namespace {
 
 /// Serves until the test closes its standard input or kills it. `stop_at`: makes no sample from
 /// there on, and ends at the test's next line. `ordered`: it knows the order of its samples.
+/// `places`: GPUs that it serves on as well.
 int phoenix(const Words& words) {
   begin_failing(words);
   const auto size = [&](const char* key, std::int64_t otherwise) {
@@ -40,6 +41,10 @@ int phoenix(const Words& words) {
       return true;
     };
   }
+  for (const char* gpu : {"cuda:0", "cuda:1"}) {
+    if (words.text("places").find(gpu) != std::string::npos) options.places.emplace_back(gpu);
+  }
+  options.device_memory = size("device_memory", static_cast<std::int64_t>(options.device_memory));
   options.wait_for = static_cast<std::uint32_t>(size("wait_for", 0));
   options.max_consumers = static_cast<std::uint32_t>(size("max_consumers", options.max_consumers));
   options.heads = static_cast<std::uint32_t>(size("heads", 1));

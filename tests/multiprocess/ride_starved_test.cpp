@@ -6,11 +6,14 @@
 #include "../catch.hpp"
 #include "consume.hpp"
 #include "failing_calls.hpp"
+#include "life/life_files.hpp"
 #include "process.hpp"
 #include "ride.hpp"
 
 #include <cerrno>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
@@ -144,6 +147,40 @@ TEST_CASE("a trainer whose memory fails at the next producer tries again", "[rid
   }
 }
 
+TEST_CASE("once a disk has room again, trainers keep their places though nothing moved since",
+          "[ride][short]") {
+  if (!can_fail()) return;
+  const OwnDirectory directory;
+  const TemporaryFolder folder;
+  std::ofstream(folder / "full") << "";
+  Process producer =
+      started({"fails=rename", "fails_at=1", "fails_times=1000000", "wait_for=2",
+               "fails_with=" + std::to_string(ENOSPC), "fails_while=" + (folder / "full")});
+  REQUIRE(serves(producer));
+  std::optional<Consumer> consumer(std::in_place, quiet(batch_size));
+  Checker checker(epoch_samples);
+  Process rider("rider", {"batch=37", "epochs=2"});
+  take(*consumer, checker, 3);  // then it validates, and the rider waits for it
+  pause_us(1'500'000);
+  const auto noted = [&] {
+    const auto life = detail::read_life(directory.path() + "/s");
+    return life ? life->members.size() : 0;
+  };
+  CHECK(noted() == 0);
+  std::filesystem::remove(folder / "full");
+  CHECK(eventually([&] { return noted() == 2; }));
+  producer.kill();
+  static_cast<void>(producer.wait());
+  producer = started();
+  REQUIRE(serves(producer));
+  pause_us(500'000);  // the rider would be a ring further by now
+  take(*consumer, checker, 10);
+  CHECK(checker.fault() == "");
+  consumer.reset();
+  CHECK(expect_sound(rider, "left").text("digest") == digest_of_ride(37, 2, epoch_samples));
+  static_cast<void>(stop(producer));
+}
+
 TEST_CASE("a life file that cannot be written costs one warning, and no trainer its place",
           "[ride][short]") {
   if (!can_fail()) return;
@@ -154,7 +191,7 @@ TEST_CASE("a life file that cannot be written costs one warning, and no trainer 
   waits.emplace_back("wait_for=2");
   Process producer = started(waits);
   REQUIRE(serves(producer));
-  Process rider("rider", {"batch=64", "epochs=3", "pause_us=2000"});
+  Process rider("rider", {"batch=64", "epochs=12", "pause_us=2000"});
   static_cast<void>(rider.expect("attached"));
   for (int death = 0; death < 2; ++death) {
     Process other("rider", {"batch=37"});  // where two rode, neither's place would be known
@@ -166,7 +203,7 @@ TEST_CASE("a life file that cannot be written costs one warning, and no trainer 
     producer = started(full_disk);
     REQUIRE(serves(producer));
   }
-  CHECK(expect_sound(rider, "left").text("digest") == digest_of_ride(64, 3, epoch_samples));
+  CHECK(expect_sound(rider, "left").text("digest") == digest_of_ride(64, 12, epoch_samples));
   producer.tell("stop");
   CHECK(producer.expect("stops").number("warnings") == 1);
   static_cast<void>(producer.wait());

@@ -8,6 +8,7 @@
 #include "consume.hpp"
 #include "process.hpp"
 #include "ride.hpp"
+#include "samples.hpp"
 
 #include <signal.h>
 
@@ -33,7 +34,9 @@ class Storm {
   explicit Storm(std::uint64_t seed) : random_(seed) {
     constexpr std::array<std::uint64_t, 3> epochs = {3'000, 700, 263};
     epoch_samples_ = epochs[below(epochs.size())];
-    if (below(2) == 0) leaves_ = {2 + below(3), 1 + below(3)};
+    const bool leaves = below(2) == 0;
+    // What is held of a loop that was left keeps its place in a GPU's ring.
+    if (leaves && test_placement().is_host()) leaves_ = {2 + below(3), 1 + below(3)};
     std::printf("epochs of %llu samples, of %llu one is left after %llu batches\n",
                 static_cast<unsigned long long>(epoch_samples_),
                 static_cast<unsigned long long>(leaves_.every),

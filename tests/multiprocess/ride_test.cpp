@@ -6,6 +6,7 @@
 #include "../catch.hpp"
 #include "consume.hpp"
 #include "process.hpp"
+#include "samples.hpp"
 #include "serve.hpp"
 
 #include <batchcast/core/clock.hpp>
@@ -40,7 +41,7 @@ Process serve_again(const std::vector<std::string>& more = {}) {
 
 }  // namespace
 
-TEST_CASE("trainers ride through kills of their producer", "[ride][short]") {
+TEST_CASE("trainers ride through kills of their producer", "[ride][device][short]") {
   std::mt19937_64 random(test_seed("ride"));
   const std::size_t trainers = GENERATE(std::size_t{1}, std::size_t{4});
   const std::uint64_t kills = scaled(12, 3);
@@ -155,7 +156,8 @@ TEST_CASE("an epoch in which a producer died has a receipt where the order is kn
   CHECK(consumer.stats().epochs_mismatched == 0);
 }
 
-TEST_CASE("what a trainer holds of a dead producer's ring stays as it is", "[ride][short]") {
+TEST_CASE("what a trainer holds of a dead producer's ring stays as it is",
+          "[ride][device][short]") {
   const OwnDirectory directory;
   Process first = serve_again({"stop_at=1000"});
   ConsumerOptions options = stream_options();
@@ -169,15 +171,17 @@ TEST_CASE("what a trainer holds of a dead producer's ring stays as it is", "[rid
   static_cast<void>(first.wait());
   while (consumer.try_next(100).outcome == Outcome::batch) continue;
   for (const Batch& batch : held) CHECK(fault_of(batch) == "");
+  const std::uint64_t drained = consumer.cursor();  // a mirror has not copied all
+  CHECK((drained == 1'000 || !test_placement().is_host()));
   Process second = serve_again();
-  CHECK(consumer.next().value().position() == 1'000);
+  CHECK(consumer.next().value().position() == drained);
   for (const Batch& batch : held) {
     CHECK(fault_of(batch) == "");
     CHECK_NOTHROW(batch.check());
   }
 }
 
-TEST_CASE("a trainer that validates meanwhile keeps its place", "[ride][short]") {
+TEST_CASE("a trainer that validates meanwhile keeps its place", "[ride][device][short]") {
   const OwnDirectory directory;
   Process first = serve_again();
   ConsumerOptions options = stream_options();
@@ -204,7 +208,7 @@ TEST_CASE("a trainer that validates meanwhile keeps its place", "[ride][short]")
   static_cast<void>(expect_sound(trains, "left"));
 }
 
-TEST_CASE("a trainer that lets go keeps its place within a loop", "[ride][short]") {
+TEST_CASE("a trainer that lets go keeps its place within a loop", "[ride][device][short]") {
   const OwnDirectory directory;
   Process first = serve_again();
   ConsumerOptions options = stream_options();

@@ -122,6 +122,23 @@ TEST_CASE("a desk that breaks the rules evicts its consumer and nobody else") {
   CHECK(ring.writer().status().published >= 19);
 }
 
+TEST_CASE("one that comes back may have left the epoch that it comes to") {
+  HeapRing ring(20, epochs_of(10, 8));  // so nothing of that epoch is published
+  HeapConsumer slow(ring, joining(Join::rewind));
+  AdmitRequest request = joining(Join::at, 25);
+  request.in_loop = GENERATE(true, false);
+  HeapConsumer comes(ring, request);
+  ring.produce(4);
+  ordered::set_release(comes.desk().released, 30);
+  while (ring.produce(64) != 0) {
+  }
+  if (request.in_loop) {
+    CHECK_NOTHROW(comes.reader->check());
+  } else {
+    CHECK_THROWS_AS(comes.reader->check(), Revoked);
+  }
+}
+
 TEST_CASE("a stall is reported with what is held, and evicted if so chosen") {
   auto options = epochs_of(100);
   options.stall_timeout_ms = 150;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace batchcast::inline v0_1::detail {
 
@@ -18,6 +19,8 @@ struct CoreHandover {
   }
   /// Whether its producer is dead, and left the stream running.
   [[nodiscard]] static bool has_lost_producer(const ConsumerCore& core) noexcept;
+  /// The ring that it reads, as a hello names it: `host`, or a GPU's UUID.
+  [[nodiscard]] static std::string ring_of(const ConsumerCore& core);
   /// What its hello to the next producer says.
   [[nodiscard]] static Resumes resumes(const ConsumerCore& core) noexcept;
   /// The options with which it joins the next producer: behind the last whole batch of that size.
@@ -32,6 +35,8 @@ struct CoreHandover {
   /// What is published is drained: keeps what the trainer holds, and gives the ring's memory up.
   /// From then on there are no batches here.
   static void outlive_ring(ConsumerCore& core) noexcept;
+  /// After that: the memory of a ring on a GPU goes once nothing there is held.
+  static void give_device_memory_back(ConsumerCore& core) noexcept;
   /// A consumer of `last`'s stream that the next producer has let in. Throws what attaching throws
   /// once it has joined; then `joined` is as before, and holds the place there.
   [[nodiscard]] static std::shared_ptr<ConsumerCore> attach_again(const ConsumerCore& last,

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,10 @@ BATCHCAST_INLINE bool CoreHandover::rides(const ConsumerOptions& options,
 
 BATCHCAST_INLINE bool CoreHandover::has_lost_producer(const ConsumerCore& core) noexcept {
   return core.link_.producer_is_dead() && !has_ended(ordered::load_state(core.board().progress()));
+}
+
+BATCHCAST_INLINE std::string CoreHandover::ring_of(const ConsumerCore& core) {
+  return core.ring_.on_device() ? core.ring_.delivery()->id() : "host";
 }
 
 BATCHCAST_INLINE Resumes CoreHandover::resumes(const ConsumerCore& core) noexcept {
@@ -98,6 +103,10 @@ BATCHCAST_INLINE void CoreHandover::outlive_ring(ConsumerCore& core) noexcept {
   if (core.process_.in_forked_child()) return;
   core.kept_.outlive_ring();
   core.link_.close();
+}
+
+BATCHCAST_INLINE void CoreHandover::give_device_memory_back(ConsumerCore& core) noexcept {
+  if (!core.process_.in_forked_child()) core.kept_.give_device_memory_back();
 }
 
 BATCHCAST_INLINE std::shared_ptr<ConsumerCore> CoreHandover::attach_again(const ConsumerCore& last,

@@ -52,6 +52,8 @@ class Delivery {
   };
   /// Maps one field's segment for as long as this lives. Throws GpuError, Refused.
   [[nodiscard]] virtual Mapped map(Offer offer) = 0;
+  /// Nothing reads what was mapped any more.
+  virtual void unmap_all() noexcept = 0;
   /// Whether the driver can page-lock what `pin` is given; else batches are copied, to
   /// `host_buffer`.
   [[nodiscard]] virtual bool pins_in_place() const noexcept = 0;

@@ -43,6 +43,9 @@ class KeptBatches {
   /// ring's memory goes. Board and desk stay. Where batches cannot become its own, the ring stays
   /// as well.
   void outlive_ring() noexcept;
+  /// The same for a ring on a GPU, where batches cannot become the trainer's: once it holds none,
+  /// and no stream reads one.
+  void give_device_memory_back() noexcept;
   /// The consumer has left: gives back all but what the batches show that are out.
   void reserve_rest() noexcept;
 

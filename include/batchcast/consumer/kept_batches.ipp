@@ -155,6 +155,11 @@ BATCHCAST_INLINE void KeptBatches::outlive_ring() noexcept {
   }
 }
 
+BATCHCAST_INLINE void KeptBatches::give_device_memory_back() noexcept {
+  if (!ring_.on_device() || process_ends()) return;
+  if (reader_.idle() && !pool_.waits_for_streams()) ring_.delivery()->unmap_all();
+}
+
 BATCHCAST_INLINE std::vector<AddressRange> KeptBatches::shown_of(std::size_t mapping) {
   std::vector<AddressRange> live;
   pool_.add_shown(mapping, live);

@@ -293,8 +293,9 @@ BATCHCAST_INLINE void Rider::begin_search() {
   const bool in_loop = resumes.in_loop;
   if (resumes_) resumes = *resumes_;
   resumes.in_loop = in_loop;
-  search_ = Search(new SuccessorSearch(
-      {CoreHandover::options_to_resume(*core_, drained_by_), "host", resumes, gone_timeout_ms()}));
+  search_ =
+      Search(new SuccessorSearch({CoreHandover::options_to_resume(*core_, drained_by_),
+                                  CoreHandover::ring_of(*core_), resumes, gone_timeout_ms()}));
 }
 
 // ---- waiting
@@ -316,6 +317,7 @@ BATCHCAST_INLINE bool Rider::wait_for_next(const Deadline& deadline) {
     next_.reset();
   }
   while (!next_) {
+    CoreHandover::give_device_memory_back(*core_);
     if (found_) {
       if (try_found()) break;
       if (deadline.over()) return false;

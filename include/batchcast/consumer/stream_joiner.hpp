@@ -19,8 +19,7 @@ namespace batchcast::inline v0_1::detail {
 
 /// Whether a consumer with these options goes on with the next producer, where the stream can.
 inline bool may_ride(const ConsumerOptions& options) noexcept {
-  return options.on_producer_gone == OnProducerGone::wait && !options.observes &&
-         options.placement.is_host();
+  return options.on_producer_gone == OnProducerGone::wait && !options.observes;
 }
 
 /// Where a consumer with these options looks for its stream.

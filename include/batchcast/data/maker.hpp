@@ -175,6 +175,12 @@ class SampleMaker {
                                                    std::uint64_t index_in_epoch) const noexcept {
     return index_in_epoch;
   }
+  /// What people call the sample at that place of an epoch, such as its file, if none replaces it.
+  /// Empty where samples have no names. It does not wait for other code than the library's.
+  [[nodiscard]] virtual std::string name_at([[maybe_unused]] std::uint64_t epoch,
+                                            [[maybe_unused]] std::uint64_t index) const {
+    return {};
+  }
   /// `sample_id_at` for one thread that passes through whole epochs beside the stream: it takes
   /// nothing from the workers. The maker must outlive it.
   [[nodiscard]] virtual std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t index)>

@@ -89,6 +89,7 @@ class Pipeline final : public SampleMaker {
   [[nodiscard]] const Source& source() const noexcept;
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch,
                                            std::uint64_t index) const noexcept override;
+  [[nodiscard]] std::string name_at(std::uint64_t epoch, std::uint64_t index) const override;
   [[nodiscard]] std::function<std::uint64_t(std::uint64_t epoch, std::uint64_t index)> ids_apart()
       const override;
   /// As the source has them: null for the axes of images, and where samples may be substituted.

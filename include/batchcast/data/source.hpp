@@ -169,6 +169,11 @@ class Source {
   }
   /// The sample's name for people: a file's path inside the dataset, `train.npy[17]`.
   [[nodiscard]] virtual std::string name_of(std::uint64_t sample_id) const = 0;
+  /// The same for a thread that others wait for. A source whose `name_of` runs code that may hang,
+  /// such as a dataset's in Python, gives a plainer name here.
+  [[nodiscard]] virtual std::string plain_name_of(std::uint64_t sample_id) const {
+    return name_of(sample_id);
+  }
   /// The index's fingerprint: names and sizes, never where the dataset is mounted.
   [[nodiscard]] virtual Fingerprint fingerprint() const = 0;
   /// The names of the labels, from 0, where they have names.

@@ -57,6 +57,7 @@ class GpuDelivery final : public Delivery {
   }
 
   [[nodiscard]] BATCHCAST_INLINE Mapped map(Offer offer) override;
+  void unmap_all() noexcept override { segments_.clear(); }
   [[nodiscard]] bool pins_in_place() const noexcept override {
     return detail::cuda::pins_read_only(device_->info());
   }

@@ -36,6 +36,9 @@ class CachedSource final : public Source {
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     return inner_->name_of(sample_id);
   }
+  [[nodiscard]] std::string plain_name_of(std::uint64_t sample_id) const override {
+    return inner_->plain_name_of(sample_id);
+  }
   [[nodiscard]] Fingerprint fingerprint() const override { return inner_->fingerprint(); }
   [[nodiscard]] std::span<const std::string> class_names() const noexcept override {
     return inner_->class_names();

@@ -285,6 +285,9 @@ const Source& Pipeline::source() const noexcept { return *core_->options.source;
 std::uint64_t Pipeline::sample_id_at(std::uint64_t epoch, std::uint64_t index) const noexcept {
   return core_->order.sample_id_at(epoch, index);
 }
+std::string Pipeline::name_at(std::uint64_t epoch, std::uint64_t index) const {
+  return core_->options.source->plain_name_of(sample_id_at(epoch, index));
+}
 bool Pipeline::know_ids(std::uint64_t epoch, std::uint64_t index,
                         std::span<std::uint64_t> ids) const {
   if (core_->options.on_bad_sample != OnBadSample::error) return false;

@@ -142,6 +142,9 @@ class JsonPartsSource final : public Source {
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     return inner_->name_of(sample_id);
   }
+  [[nodiscard]] std::string plain_name_of(std::uint64_t sample_id) const override {
+    return inner_->plain_name_of(sample_id);
+  }
   [[nodiscard]] bool in_memory() const noexcept override { return inner_->in_memory(); }
   [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override {
     return inner_->lengths(axis);

@@ -103,9 +103,11 @@ class LimitedSource final : public Source {
   }
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override {
     const Cut cut = cut_of(sample_id);
-    std::string name = source_->name_of(cut.document);
-    if (cut.is_whole()) return name;
-    return text("{}, tokens {} to {}", name, cut.first, cut.first + cut.count - 1);
+    return name_of(cut, source_->name_of(cut.document));
+  }
+  [[nodiscard]] std::string plain_name_of(std::uint64_t sample_id) const override {
+    const Cut cut = cut_of(sample_id);
+    return name_of(cut, source_->plain_name_of(cut.document));
   }
   /// The recipe says the rest.
   [[nodiscard]] Fingerprint fingerprint() const override { return source_->fingerprint(); }
@@ -135,6 +137,10 @@ class LimitedSource final : public Source {
 
     [[nodiscard]] bool is_whole() const noexcept { return count == rows; }
   };
+  [[nodiscard]] static std::string name_of(const Cut& cut, const std::string& document) {
+    if (cut.is_whole()) return document;
+    return text("{}, tokens {} to {}", document, cut.first, cut.first + cut.count - 1);
+  }
   [[nodiscard]] Cut cut_of(std::uint64_t sample_id) const noexcept {
     const SampleCuts::Place place = cuts_->place_of(sample_id);
     Cut cut{place.document, (*documents_)[place.document], place.piece * max_tokens_};

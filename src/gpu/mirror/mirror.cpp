@@ -19,7 +19,8 @@ constexpr int look_ms = 10;
 constexpr std::uint64_t rests_within_ns = 100'000'000;
 
 bool asks(const AdmitRequest& request) noexcept {
-  return !request.observes && request.between_epochs != BetweenEpochs::let_go;
+  const bool is_in_loop = request.in_loop || request.between_epochs != BetweenEpochs::let_go;
+  return !request.observes && is_in_loop;
 }
 
 /// The destructor rests the seat again, if an exception comes before a trainer is admitted.

@@ -340,8 +340,12 @@ std::string PythonSource::reason_of(nb::python_error& raised) const {
   }
 }
 
+std::string PythonSource::plain_name_of(std::uint64_t sample_id) const {
+  return text("{}[{}]", name_, sample_id);
+}
+
 std::string PythonSource::name_of(std::uint64_t sample_id) const {
-  const std::string plain = text("{}[{}]", name_, sample_id);
+  const std::string plain = plain_name_of(sample_id);
   if (interpreter_ends()) return plain;
   const GilHeld gil;
   if (name_of_.is_none()) return plain;

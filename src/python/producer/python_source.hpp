@@ -44,6 +44,7 @@ class PythonSource final : public Source {
   }
   void read(std::uint64_t sample_id, SampleParts& parts) const override;
   [[nodiscard]] std::string name_of(std::uint64_t sample_id) const override;
+  [[nodiscard]] std::string plain_name_of(std::uint64_t sample_id) const override;
   [[nodiscard]] Fingerprint fingerprint() const override;
   [[nodiscard]] std::shared_ptr<const RowLengths> lengths(std::string_view axis) const override;
   [[nodiscard]] std::span<const std::string> class_names() const noexcept override {

@@ -94,6 +94,10 @@ const ConsumerRecord& ConsumerTable::add(const AdmitRequest& request, std::uint3
   consumer.observes = request.observes;
   consumer.mirrors = request.mirrors;
   consumer.released_min = consumer.released_max = start.position;
+  // It may leave that epoch while it drains an earlier producer's ring.
+  if (const auto end = ledger_.end_of(ledger_.epoch_of(start.position)); end && request.in_loop) {
+    consumer.released_max = *end;
+  }
   consumer.skipping = start.skipping;
   consumer.pid = request.pid;
   consumer.name = unique_name(request.name);

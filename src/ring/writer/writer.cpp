@@ -201,20 +201,23 @@ void RingWriter::await_members() {
 
 void RingWriter::go_on_at(std::optional<std::uint64_t> position,
                           const std::optional<Receipt>& before) {
+  if (!position) return members_are_seated();
   Lock lock(state_.mutex);
   BATCHCAST_ASSERT(state_.awaits_members && state_.tickets.is_empty());
   const auto& records = state_.consumers.records();
   BATCHCAST_ASSERT(std::all_of(records.begin(), records.end(),
                                [](const ConsumerRecord& one) { return one.paused; }));
+  state_.attendance.forgo_wait();
+  state_.show_to_come();
+  const std::uint64_t to = std::min(*position, state_.ledger.stream_end());
+  if (to != state_.tickets.next()) publisher_.jump(to);
+  if (before) state_.ledger.jumped(to, *before);
+  state_.attendance.set_left_at(to);  // newcomers begin in that epoch, or after it
+}
+
+void RingWriter::members_are_seated() noexcept {
+  Lock lock(state_.mutex);
   state_.awaits_members = false;
-  if (position) {
-    state_.attendance.forgo_wait();
-    state_.show_to_come();
-    const std::uint64_t to = std::min(*position, state_.ledger.stream_end());
-    if (to != state_.tickets.next()) publisher_.jump(to);
-    if (before) state_.ledger.jumped(to, *before);
-    state_.attendance.set_left_at(to);  // newcomers begin in that epoch, or after it
-  }
   state_.gate.close();
   state_.wake.wake();
 }

@@ -134,18 +134,25 @@ class RingWriter {
 
   // ---- the trainers of an earlier producer, which died
 
-  /// Call it before anything is claimed: grants nothing until `go_on_at`. Trainers of an earlier
-  /// producer are to come, and decide where the stream goes on.
+  /// Call it before anything is claimed: grants nothing until `members_are_seated`. Trainers of an
+  /// earlier producer are to come, and decide where the stream goes on.
   void await_members();
-  /// The stream goes on there, with `wait_for` met. Without a position it begins as any stream.
+  /// The stream goes on there, with `wait_for` met. Without a position it begins as any stream, at
+  /// once.
   /// `before`: the receipt of what that epoch has before, if that is known. Call it while no
   /// consumer but observers is attached.
   void go_on_at(std::optional<std::uint64_t> position, const std::optional<Receipt>& before);
+  /// All have their places, and gate. Until then a mirror that some wait for does not run ahead of
+  /// those whose turn is to come.
+  void members_are_seated() noexcept;
   /// `wait_for` counts as met.
   void forgo_wait();
 
+  [[nodiscard]] const BoardHead& head() const noexcept {
+    return static_cast<const BoardView&>(state_.board).head();
+  }
   [[nodiscard]] const std::array<std::uint8_t, 16>& incarnation() const noexcept {
-    return static_cast<const BoardView&>(state_.board).head().incarnation;
+    return head().incarnation;
   }
 
   // ---- ranks of groups

@@ -216,6 +216,9 @@ TEST_CASE("what is read of documents is delivered, truncated and dropped", "[max
   CHECK(split.source().name_of(1) == "documents[1], tokens 0 to 3");
   CHECK(split.source().name_of(3) == "documents[1], tokens 8 to 9");
   CHECK(split.source().name_of(4) == "documents[2]");
+  for (std::uint64_t id = 0; id < 13; ++id) {
+    CHECK(split.source().plain_name_of(id) == split.source().name_of(id));
+  }
 }
 
 TEST_CASE("max_tokens and overlong are part of a stream's identity", "[max_tokens]") {
