@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/own_stream.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
@@ -286,7 +287,8 @@ void print_streams(const nlohmann::json& rows) {
       if (ring["placement"] == "host" && !has_heads) continue;  // the stream's own line
       std::string name = "  (ring)";
       if (has_heads) {
-        name = fmt::format("  (ring, {:.0f}% of the work)", 100 * ring.value("work_share", 0.0));
+        name = fmt::format("  (ring, {:.0f}% of the work, {})", 100 * ring.value("work_share", 0.0),
+                           bytes_text(ring.value("memory", std::uint64_t{0})));
       }
       table.push_back({name, "", ring["state"], ring["placement"], "",
                        number_text(ring, "published"), "", "", "", ""});

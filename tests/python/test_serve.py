@@ -338,6 +338,24 @@ def test_stats_say_how_it_stands(directory: Path) -> None:
         del consumer
 
 
+def test_stats_show_heads(directory: Path) -> None:
+    with bc.serve(
+        "synthetic:8", stream="s", samples=4000, memory="64KiB", head_memory="128KiB", background=True
+    ) as serving:
+        first = bc.Consumer("s", 10)
+        while first.cursor < 3000:
+            first.next()
+        assert "work_share" not in serving.stats["rings"][0]
+        late = bc.Consumer("s", 10, join="at", cursor=20, name="late")
+        stats = serving.stats
+        assert [ring["placement"] for ring in stats["rings"]] == ["host", "head-1"]
+        assert [ring["trainers"] for ring in stats["rings"]] == [1, 1]
+        assert all(0 <= ring["work_share"] <= 1 for ring in stats["rings"])
+        assert stats["rings"][1]["memory"] > stats["rings"][0]["memory"]
+        assert [one["placement"] for one in stats["consumers"] if one["name"] == "late"] == ["head-1"]
+        del first, late
+
+
 BLOCKING = """
 import sys, time, batchcast as bc
 try:
