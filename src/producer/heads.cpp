@@ -23,6 +23,8 @@ constexpr unsigned consumer_id_bits = 24;
 // With several rings a worker that finds no room sleeps for one of them, and looks at the others
 // that often.
 constexpr int look_ms = 2;
+// The door's thread looks ten times in a second.
+constexpr std::uint64_t shortest_window_ns = 1'000'000'000;
 
 ProducerOptions options_of_head(const ProducerOptions& stream, std::uint64_t memory) {
   ProducerOptions options = stream;
@@ -330,6 +332,12 @@ void Heads::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
   stall_timeout_ms_ = timeout_ms;
   on_stall_ = on_stall;
   for (const auto& head : *list_) head->writer().set_stall_policy(timeout_ms, on_stall);
+}
+
+std::optional<std::uint64_t> Heads::own_place_window_ns() const {
+  const std::lock_guard lock(mutex_);
+  if (on_stall_ != OnStall::own_place) return std::nullopt;
+  return std::max(stall_timeout_ms_ * 1'000'000 / 2, shortest_window_ns);
 }
 
 void Heads::set_demand(std::uint64_t ahead) {

@@ -79,6 +79,9 @@ class Heads {
 
   /// For the heads that are open, and those to come.
   void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall);
+  /// With `own_place`: how long the others wait for half of the time until a trainer gets a head.
+  /// It stays there as long at least. Nothing without.
+  [[nodiscard]] std::optional<std::uint64_t> own_place_window_ns() const;
   void set_demand(std::uint64_t ahead);
 
   /// Of the workers' time, what that ring got in the last second; 0 where there are no heads.

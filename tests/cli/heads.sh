@@ -28,6 +28,7 @@ late=$!
 while kill -STOP $late && sleep 0.2 && kill -CONT $late && sleep 0.02; do :; done 2>/dev/null &
 ls_shows '^  \(ring, [0-9]+% of the work, 2\.?[0-9]* MiB\) .*head-1' s
 ls_shows '^  late .*head-1' s
+ls_shows '^head: a ring at another place' s
 ls_shows '^  first .*host' s
 expect 0 'head-1' ls s --json
 holds "rings" '[ring["placement"] for ring in it[0]["rings"]] == ["host", "head-1"]'

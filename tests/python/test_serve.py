@@ -517,7 +517,7 @@ def test_a_stream_is_changed_while_it_runs(directory: Path) -> None:
         "synthetic:8", stream="s", samples=1000, memory="1MiB", workers=1, background=True
     ) as serving:
         consumer = bc.Consumer("s", 10)
-        serving.set(workers=3, stall_timeout=0.5, free_running=True)
+        serving.set(workers=3, stall_timeout=0.5, free_running=True, on_stall="own_place")
         end = time.monotonic() + 10
         while serving.stats["workers"] != 3 and time.monotonic() < end:
             time.sleep(0.01)
@@ -530,7 +530,7 @@ def test_a_stream_is_changed_while_it_runs(directory: Path) -> None:
         for values, text in (
             ({"memory": "1GiB"}, "`memory` cannot be set while this stream runs.*ahead.*workers"),
             ({"workers": 0}, "`workers` is a whole number from 1 to 256, not `0`"),
-            ({"on_stall": "shout"}, "`report` or `evict`"),
+            ({"on_stall": "shout"}, "`report`, `evict` or `own_place`"),
             ({"free_running": 1}, "true or false"),
         ):
             with pytest.raises(bc.InvalidArgument, match=text):
@@ -545,6 +545,8 @@ def test_a_stream_of_batches_is_changed_but_for_workers(directory: Path) -> None
     with bc.serve(iter(batches), stream="s", memory="64KiB", background=True) as serving:
         consumer = bc.Consumer("s", 4)
         serving.set(stall_timeout=30, on_stall="evict")
+        with pytest.raises(bc.InvalidArgument, match="where the stream may have heads"):
+            serving.set(on_stall="own_place")
         with pytest.raises(bc.InvalidArgument, match="`workers` cannot be set"):
             serving.set(workers=2)
         del consumer
