@@ -212,7 +212,8 @@ batchcast_room(producer
           life_notes.cpp patient_devices.cpp producer.cpp producer_core.cpp producer_options.cpp
           producer_settings.cpp rank_checks.cpp reception.cpp returning_groups.cpp
           returning_members.cpp returning_reception.cpp ring_spans.cpp seated_groups.cpp
-          served_rings.cpp settings.cpp statistics.cpp take_name.cpp tracing.cpp work_shares.cpp)
+          served_rings.cpp settings.cpp slow_trainer.cpp statistics.cpp take_name.cpp tracing.cpp
+          work_shares.cpp)
 
 # Threads that fill it.
 batchcast_room(feeder

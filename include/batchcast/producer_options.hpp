@@ -88,6 +88,9 @@ struct ProducerOptions {
   /// A consumer that has kept the producer from writing for this long is reported, or evicted.
   /// Default: one minute.
   std::uint64_t stall_timeout_ms = 60'000;
+  /// `own_place` is for streams that have heads. It looks at times of half `stall_timeout_ms`, 30
+  /// s. A trainer in the leading ring for which the others waited half of such a time, on average,
+  /// goes on in a head. It stays there for as long at least.
   OnStall on_stall = OnStall::report;
   /// How long the end of the stream waits for consumers to read the rest. It counts from the last
   /// sample, or from when the consumers of `wait_for` are there if that is later. The destructor

@@ -4,6 +4,7 @@
 #include "cli/output.hpp"
 #include "cli/own_stream.hpp"
 
+#include <batchcast/core/bytes_text.hpp>
 #include <batchcast/core/deadline.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/nearest_name.hpp>
@@ -270,6 +271,12 @@ void print_left_over(const nlohmann::json& rows) {
   }
 }
 
+bool has_heads(const nlohmann::json& row) {
+  const nlohmann::json rings = row.value("rings", nlohmann::json::array());
+  return std::any_of(rings.begin(), rings.end(),
+                     [](const auto& ring) { return ring.contains("work_share"); });
+}
+
 void print_streams(const nlohmann::json& rows) {
   if (std::all_of(rows.begin(), rows.end(), is_left_over)) return print_left_over(rows);
   std::vector<std::vector<std::string>> table = {{"STREAM", "PID", "STATE", "PLACE", "EPOCH",
@@ -282,11 +289,12 @@ void print_streams(const nlohmann::json& rows) {
                      number_text(row, "published"), number_text(row, "samples_per_second"), "", "",
                      ""});
     for (const auto& ring : row.value("rings", nlohmann::json::array())) {
-      const bool has_heads = ring.contains("work_share");
-      if (ring["placement"] == "host" && !has_heads) continue;  // the stream's own line
+      const bool is_shared = ring.contains("work_share");
+      if (ring["placement"] == "host" && !is_shared) continue;  // the stream's own line
       std::string name = "  (ring)";
-      if (has_heads) {
-        name = fmt::format("  (ring, {:.0f}% of the work)", 100 * ring.value("work_share", 0.0));
+      if (is_shared) {
+        name = fmt::format("  (ring, {:.0f}% of the work, {})", 100 * ring.value("work_share", 0.0),
+                           bytes_text(ring.value("memory", std::uint64_t{0})));
       }
       table.push_back({name, "", ring["state"], ring["placement"], "",
                        number_text(ring, "published"), "", "", "", ""});
@@ -323,6 +331,11 @@ void print_streams(const nlohmann::json& rows) {
       "stalled",
       "it has held the stream up for a twelfth of --stall-timeout (5 s of 60 s, unless "
       "set) or longer; `evict` lets others go on");
+  if (std::any_of(rows.begin(), rows.end(), has_heads)) {
+    fmt::print(
+        "head: a ring at another place; its trainers come to the first one once they have caught "
+        "up\n");
+  }
   const auto explain_group = [&rows](const char* state, const char* meaning) {
     for (const auto& row : rows) {
       for (const auto& group : row.value("groups", nlohmann::json::array())) {

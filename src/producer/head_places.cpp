@@ -5,6 +5,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/limits.hpp>
+#include <batchcast/core/states.hpp>
 #include <batchcast/core/text.hpp>
 #include "producer/life_notes.hpp"
 
@@ -76,7 +77,7 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose_head(const Hello& h
     behind = head.get();
     behind_at = outlook.published;
   }
-  if (heads.has_free()) return open_head(hello, cursor);
+  if (heads.has_free()) return open_head(hello, cursor, "which the leading ring no longer has");
   if (behind != nullptr && hello.join == Join::at) {
     log_(LogLevel::info,
          text("all {} places are taken (--heads): the trainer at position {} waits for {}, "
@@ -91,16 +92,16 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose_head(const Hello& h
 }
 
 std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::open_head(const Hello& hello,
-                                                                std::uint64_t cursor) {
+                                                                std::uint64_t cursor,
+                                                                const std::string& reason) {
   std::string why;
   try {
     // Only one that comes back has what the receipt lacks.
     const auto before = hello.resumes ? receipt_before(options_, cursor) : std::nullopt;
     auto opened = rings_.heads().open({cursor, hello.batch_size, before});
     if (const auto* head = std::get_if<std::shared_ptr<HostRing>>(&opened)) {
-      log_(LogLevel::info,
-           text("{} opens at position {}, which the leading ring no longer has: {} samples",
-                (*head)->id(), cursor, (*head)->capacity()));
+      log_(LogLevel::info, text("{} opens at position {}, {}: {} samples", (*head)->id(), cursor,
+                                reason, (*head)->capacity()));
       return Chosen{head->get(), cursor};
     }
     const Heads::NotOpen& not_open = std::get<Heads::NotOpen>(opened);
@@ -115,10 +116,9 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::open_head(const Hello& hel
   constexpr std::string_view prefix = "batchcast: ";
   if (why.starts_with(prefix)) why.erase(0, prefix.size());
   // A trainer that comes back does not give up where room is lacking.
-  return Refusal{
-      hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
-      text("{}position {} is no longer in the ring, and no head opens (--head-memory): {}",
-           stream_text(), cursor, why)};
+  return Refusal{hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
+                 text("{}position {}, {}, needs a head, and none opens (--head-memory): {}",
+                      stream_text(), cursor, reason, why)};
 }
 
 /// Places are counted over all rings in host memory.
@@ -189,6 +189,7 @@ void HeadPlaces::bring_to_leading_ring() {
   for (const auto& head : rings_.heads().list()) {
     for (const ConsumerStatus& one : head->writer().status().consumers) {
       if (one.position < from || one.group.world != 0) continue;
+      if (stays_in_own_place(one.consumer_id, now)) continue;
       std::uint64_t& asked_ns = asked_to_move_[one.consumer_id];
       if (now - asked_ns < ask_every_ns) continue;
       asked_ns = now;
@@ -207,8 +208,65 @@ bool HeadPlaces::may_serve(std::uint64_t cursor) const {
   return false;
 }
 
+// ---- a slow trainer gets a head
+
+std::optional<SlowTrainerWatch::Slow> HeadPlaces::look_for_slow() {
+  const auto window_ns = rings_.heads().own_place_window_ns();
+  RingWriter& leading = rings_.host().writer();
+  if (!window_ns || leading.state() != StreamState::running) {
+    slow_trainers_.forget();
+    return std::nullopt;
+  }
+  return slow_trainers_.look(leading.status(), rings_.host().capacity(), now_ns(), *window_ns);
+}
+
+void HeadPlaces::offer_own_place(const SlowTrainerWatch::Slow& slow) {
+  const std::string waited = text("`{}` let the others wait for {}% of the time", slow.name,
+                                  static_cast<std::uint64_t>(100 * slow.waited_share));
+  if (!rings_.heads().has_free()) {
+    if (std::exchange(told_of_no_place_, true)) return;
+    log_(LogLevel::warning,
+         text("{}, and all {} places (--heads) are taken", waited, options_.heads));
+    return;
+  }
+  told_of_no_place_ = false;
+  log_(LogLevel::info, text("{}: it is asked to go on in a head", waited));
+  offered_ns_[slow.consumer_id] = now_ns();
+  rings_.host().writer().ask_to_move(slow.index, slow.consumer_id);
+}
+
+bool HeadPlaces::has_offer(ConsumerKey key) const {
+  constexpr std::uint64_t windows = 2;
+  const auto offered = offered_ns_.find(key);
+  const auto window_ns = rings_.heads().own_place_window_ns();
+  return offered != offered_ns_.end() && !moved_.contains(key) && window_ns &&
+         now_ns() - offered->second <= windows * *window_ns;
+}
+
+std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose_own_place(const Hello& hello) {
+  if (!rings_.heads().has_free()) {
+    return Refusal{RefusalKind::cursor_gone,
+                   text("{}all {} places (--heads) are taken", stream_text(), options_.heads)};
+  }
+  auto chosen = open_head(hello, hello.cursor, "for a trainer that is slower than the others");
+  // Where there is no room, it stays where it is.
+  auto* const refusal = std::get_if<Refusal>(&chosen);
+  if (refusal != nullptr && !rings_.heads().is_making()) refusal->kind = RefusalKind::cursor_gone;
+  return chosen;
+}
+
+void HeadPlaces::note_own_place(ConsumerKey in_head) { own_since_ns_[in_head] = now_ns(); }
+
+bool HeadPlaces::stays_in_own_place(ConsumerKey key, std::uint64_t now_ns) const {
+  const auto since = own_since_ns_.find(key);
+  const auto window_ns = rings_.heads().own_place_window_ns();
+  return since != own_since_ns_.end() && window_ns && now_ns - since->second < *window_ns;
+}
+
 void HeadPlaces::forget(ConsumerKey key) {
   asked_to_move_.erase(key);
+  offered_ns_.erase(key);
+  own_since_ns_.erase(key);
   moved_.erase(key);
   std::erase_if(moved_, [key](const auto& one) { return one.second == key; });
 }

@@ -7,6 +7,7 @@
 #include <batchcast/producer_options.hpp>
 #include "door/door_server.hpp"
 #include "producer/served_rings.hpp"
+#include "producer/slow_trainer.hpp"
 
 #include <cstdint>
 #include <map>
@@ -45,22 +46,40 @@ class HeadPlaces {
     return asked_to_move_.contains(key) && !moved_.contains(key);
   }
   void note_move(ConsumerKey from, ConsumerKey to) { moved_[from] = to; }
+
+  // With `--on-stall own_place`, of trainers in the leading ring.
+
+  /// At each tick. The one for which the others waited.
+  [[nodiscard]] std::optional<SlowTrainerWatch::Slow> look_for_slow();
+  /// Asks that trainer to go on in a head.
+  void offer_own_place(const SlowTrainerWatch::Slow& slow);
+  /// Whether it may come now. A trainer that answers much later was not slow, but stood still.
+  [[nodiscard]] bool has_offer(ConsumerKey key) const;
+  /// A head at the cursor of its hello. It stays until `close_empty`.
+  [[nodiscard]] std::variant<Chosen, Refusal> choose_own_place(const Hello& hello);
+  void note_own_place(ConsumerKey in_head);
   /// That consumer has gone.
   void forget(ConsumerKey key);
 
  private:
   [[nodiscard]] std::variant<Chosen, Refusal> choose_head(const Hello& hello, std::uint64_t cursor);
-  [[nodiscard]] std::variant<Chosen, Refusal> open_head(const Hello& hello, std::uint64_t cursor);
+  [[nodiscard]] std::variant<Chosen, Refusal> open_head(const Hello& hello, std::uint64_t cursor,
+                                                        const std::string& reason);
   [[nodiscard]] std::optional<Refusal> refusal_if_full(const Seats& seats) const;
   void fetch_leading_ring();
   void bring_to_leading_ring();
+  [[nodiscard]] bool stays_in_own_place(ConsumerKey key, std::uint64_t now_ns) const;
   [[nodiscard]] std::string stream_text() const;
 
   const ProducerOptions& options_;
   ServedRings& rings_;
   const LogCallback log_;
   std::map<ConsumerKey, std::uint64_t> asked_to_move_;  ///< of heads: when last
-  std::map<ConsumerKey, ConsumerKey> moved_;            ///< to which place in the leading ring
+  std::map<ConsumerKey, ConsumerKey> moved_;            ///< to which place in the other ring
+  SlowTrainerWatch slow_trainers_;
+  std::map<ConsumerKey, std::uint64_t> offered_ns_;    ///< of the leading ring: an own place
+  std::map<ConsumerKey, std::uint64_t> own_since_ns_;  ///< of heads
+  bool told_of_no_place_ = false;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -65,34 +65,65 @@ HeadPlaces::Seats HeadReception::seats(const Reception& at) {
   return rings;
 }
 
-std::optional<AdmissionReply> HeadReception::move_to_leading_ring(Reception& at, const Hello& hello,
-                                                                  std::uint32_t pid) {
-  Heads& heads = at.parts_.rings.heads();
+std::optional<AdmissionReply> HeadReception::move(Reception& at, const Hello& hello,
+                                                  std::uint32_t pid) {
+  const Heads& heads = at.parts_.rings.heads();
+  HostRing& leading = at.parts_.rings.host();
+  const bool is_of_leading =
+      hello.resumes && hello.resumes->incarnation == leading.writer().incarnation();
   const bool is_of_head = hello.resumes && heads.had(hello.resumes->incarnation);
-  if (!is_of_head) return std::nullopt;
-  const auto seat = at.seat_of(hello.resumes->consumer_id);
-  const bool may_move = seat && heads.is_head(seat->ring) && seat->pid == pid &&
-                        at.head_places_.awaits(hello.resumes->consumer_id);
+  if (!is_of_leading && !is_of_head) return std::nullopt;
+  const ConsumerKey key = hello.resumes->consumer_id;
+  const auto seat = at.seat_of(key);
+  const bool is_there = seat && seat->pid == pid &&
+                        (is_of_leading ? &seat->ring == &leading : heads.is_head(seat->ring));
+  const bool may_move =
+      is_there && (is_of_leading ? at.head_places_.has_offer(key) : at.head_places_.awaits(key));
   const bool is_sound = hello.world == 0 && !hello.observes && hello.join == Join::at &&
-                        hello.placement == at.parts_.rings.host().id() &&
+                        hello.placement == leading.id() &&
                         hello.between_epochs == BetweenEpochs::hold;
   if (!may_move || !is_sound) {
     return Refusal{RefusalKind::cursor_gone,
-                   at.stream_text() + "this consumer has no place in a head any more"};
+                   at.stream_text() + "this consumer was not asked to come to another ring"};
   }
-  AdmitRequest request = at.request_of(hello, pid);
-  request.name = seat->name;  // it is the same trainer
-  auto seated = at.seat(at.parts_.rings.host(), request);
-  if (auto* refusal = std::get_if<Refusal>(&seated)) {
+  if (!is_of_leading) return move_to(at, leading, hello, *seat);
+  auto chosen = at.head_places_.choose_own_place(hello);
+  if (auto* refusal = std::get_if<Refusal>(&chosen)) return std::move(*refusal);
+  AdmissionReply reply = move_to(at, *std::get<HeadPlaces::Chosen>(chosen).ring, hello, *seat);
+  if (const auto* admitted = std::get_if<Admission>(&reply)) {
+    at.head_places_.note_own_place(admitted->key);
+  } else {
+    at.head_places_.close_empty(seats(at));
+  }
+  return reply;
+}
+
+AdmissionReply HeadReception::move_to(Reception& at, ServedRing& ring, const Hello& hello,
+                                      const Reception::Seat& seat) {
+  AdmitRequest request = at.request_of(hello, seat.pid);
+  request.name = seat.name;  // it is the same trainer
+  auto reply = at.seat(ring, request);
+  if (auto* refusal = std::get_if<Refusal>(&reply)) {
     // It stays where it is, and is asked again.
     return Refusal{RefusalKind::cursor_gone, std::move(refusal->text)};
   }
-  at.note_member(std::get<Reception::Seated>(seated), hello, pid);
-  at.head_places_.note_move(hello.resumes->consumer_id,
-                            std::get<Reception::Seated>(seated).admitted.consumer_id);
-  at.parts_.log(LogLevel::info, text("`{}` goes on in the leading ring from position {}",
-                                     seat->name, hello.cursor));
-  return std::move(std::get<Reception::Seated>(seated).admission);
+  Reception::Seated& seated = std::get<Reception::Seated>(reply);
+  at.note_member(seated, hello, seat.pid);
+  at.head_places_.note_move(hello.resumes->consumer_id, seated.admitted.consumer_id);
+  const bool is_leading = &ring == &at.parts_.rings.host();
+  at.parts_.log(LogLevel::info,
+                text("`{}` goes on in {} from position {}", seat.name,
+                     is_leading ? "the leading ring" : ring.id().c_str(), hello.cursor));
+  return std::move(seated.admission);
+}
+
+void HeadReception::look(Reception& at) {
+  at.head_places_.look(seats(at));
+  const auto slow = at.head_places_.look_for_slow();
+  if (!slow) return;
+  const auto seat = at.seat_of(slow->consumer_id);
+  const bool may_move = seat && seat->between_epochs == BetweenEpochs::hold;
+  if (may_move) at.head_places_.offer_own_place(*slow);
 }
 
 }  // namespace batchcast::inline v0_1::detail

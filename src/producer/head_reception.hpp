@@ -34,12 +34,18 @@ struct HeadReception {
                                                                    ConsumerKey key,
                                                                    const Rejoin& rejoin,
                                                                    Refusal refusal);
-  /// A consumer of a head comes to the leading ring. It keeps its place in the head until it has
-  /// given back what it holds there. Nothing where the hello is of none.
-  [[nodiscard]] static std::optional<AdmissionReply> move_to_leading_ring(Reception& at,
-                                                                          const Hello& hello,
-                                                                          std::uint32_t pid);
+  /// A consumer that was asked to comes from a head to the leading ring, or from there to a head.
+  /// It keeps its place in the first ring until it has given back what it holds there. Nothing
+  /// where the hello is of none.
+  [[nodiscard]] static std::optional<AdmissionReply> move(Reception& at, const Hello& hello,
+                                                          std::uint32_t pid);
+  /// At each tick.
+  static void look(Reception& at);
   [[nodiscard]] static HeadPlaces::Seats seats(const Reception& at);
+
+ private:
+  [[nodiscard]] static AdmissionReply move_to(Reception& at, ServedRing& ring, const Hello& hello,
+                                              const Reception::Seat& seat);
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -9,7 +9,9 @@
 #include <batchcast/ring/cursor.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -21,6 +23,8 @@ constexpr unsigned consumer_id_bits = 24;
 // With several rings a worker that finds no room sleeps for one of them, and looks at the others
 // that often.
 constexpr int look_ms = 2;
+// The door's thread looks ten times in a second.
+constexpr std::uint64_t shortest_window_ns = 1'000'000'000;
 
 ProducerOptions options_of_head(const ProducerOptions& stream, std::uint64_t memory) {
   ProducerOptions options = stream;
@@ -62,13 +66,23 @@ Heads::Heads(const ProducerOptions& options, HostRing& leading, std::uint64_t fi
 
 std::vector<std::shared_ptr<HostRing>> Heads::list() const {
   if (open_.load(std::memory_order_acquire) == 0) return {};
+  return *snapshot();
+}
+
+Heads::Snapshot Heads::snapshot() const {
   const std::lock_guard lock(mutex_);
   return list_;
 }
 
+/// Call it with the lock.
+void Heads::set_list(List list) {
+  list_ = std::make_shared<const List>(std::move(list));
+  open_.store(list_->size(), std::memory_order_release);
+}
+
 bool Heads::has_free() const {
   const std::lock_guard lock(mutex_);
-  return !loans_are_over_ && list_.size() + 1 < options_.heads;
+  return !loans_are_over_ && list_->size() + 1 < options_.heads;
 }
 
 bool Heads::is_head(const ServedRing& ring) const {
@@ -140,8 +154,9 @@ std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open(const Wanted
     head->writer().set_stall_policy(stall_timeout_ms_, on_stall_);
     head->writer().set_demand(ahead_, false);
     incarnations_.insert(head->writer().incarnation());
-    list_.push_back(head);
-    open_.store(list_.size(), std::memory_order_release);
+    List list = *list_;
+    list.push_back(head);
+    set_list(std::move(list));
   }
   leading_.writer().interrupt_claims();
   return head;
@@ -150,8 +165,8 @@ std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open(const Wanted
 std::string Heads::free_name() const {
   for (std::uint64_t number = 1;; ++number) {
     std::string name = text("head-{}", number);
-    const bool is_taken =
-        std::any_of(list_.begin(), list_.end(), [&](const auto& one) { return one->id() == name; });
+    const bool is_taken = std::any_of(list_->begin(), list_->end(),
+                                      [&](const auto& one) { return one->id() == name; });
     if (!is_taken) return name;
   }
 }
@@ -160,12 +175,13 @@ void Heads::close(const HostRing& head) {
   std::shared_ptr<HostRing> closed;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(list_.begin(), list_.end(),
-                                    [&](const auto& one) { return one.get() == &head; });
-    if (found == list_.end()) return;
+    List list = *list_;
+    const auto found =
+        std::find_if(list.begin(), list.end(), [&](const auto& one) { return one.get() == &head; });
+    if (found == list.end()) return;
     closed = std::move(*found);
-    list_.erase(found);
-    open_.store(list_.size(), std::memory_order_release);
+    list.erase(found);
+    set_list(std::move(list));
     const WriterStatus status = closed->writer().status();
     of_closed_.samples += status.samples_published;
     of_closed_.delivered += status.delivered;
@@ -196,67 +212,80 @@ Claim Heads::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan)
   const Deadline deadline(timeout_ms);
   for (;;) {
     const std::uint64_t interruptions = leading_.writer().interruptions();
-    const List heads = list();
+    const Snapshot heads = snapshot();
     const int left_ms = deadline.left_ms();
-    const Claim claim = heads.empty() ? leading_.lend(samples_max, left_ms, loan, interruptions)
-                                      : lend_of(heads, samples_max, left_ms, loan);
+    const Claim claim = heads->empty() ? leading_.lend(samples_max, left_ms, loan, interruptions)
+                                       : lend_of(*heads, samples_max, left_ms, loan);
     if (claim == Claim::granted) return claim;
-    if (claim == Claim::ended && end_if_over(heads)) return claim;
+    if (claim == Claim::ended && end_if_over(*heads)) return claim;
     if (claim == Claim::timed_out && deadline.over()) return claim;
   }
 }
 
 Claim Heads::lend_of(const List& heads, std::uint64_t samples_max, int timeout_ms,
                      LoanContents& loan) {
-  std::vector<HostRing*> rings{&leading_};
-  for (const auto& head : heads) rings.push_back(head.get());
-  std::vector<WorkShares::Ring> places;
-  for (HostRing* const ring : rings) {
-    places.push_back({ring, ring != &leading_, ordered::load_published(ring->board().progress())});
+  // The leading ring is first.
+  const auto ring_at = [&](std::size_t at) -> HostRing& {
+    return at == 0 ? leading_ : *heads[at - 1];
+  };
+  std::array<WorkShares::Ring, heads_max> room_for_places;
+  std::array<std::size_t, heads_max> room_for_order;
+  const std::span places(room_for_places.data(), heads.size() + 1);
+  const std::span order(room_for_order.data(), places.size());
+  for (std::size_t at = 0; at < places.size(); ++at) {
+    HostRing& ring = ring_at(at);
+    places[at] = {&ring, at != 0, ordered::load_published(ring.board().progress())};
   }
-  const std::vector<std::size_t> order = [&] {
+  {
     const std::lock_guard lock(sharing_);
-    return shares_.order(places);
-  }();
+    shares_.order(places, order);
+  }
   // A loan is a part of its ring.
   const auto samples_of = [&](const HostRing& ring) {
     return std::max<std::uint64_t>(
         1, std::min(samples_max, samples_max * ring.capacity() / leading_.capacity()));
   };
-  std::vector<std::size_t> refused;
+  std::array<std::size_t, heads_max> refused;
+  std::size_t refusals = 0;
   const auto granted = [&](std::size_t at) {
     if (at != 0) loan.head = heads[at - 1];
     loan.lent_ns = now_ns();
     const std::lock_guard lock(sharing_);
-    shares_.note(places, refused, at, loan.size);
+    shares_.note(places, std::span(refused.data(), refusals), at, loan.size);
     return Claim::granted;
   };
   std::optional<std::size_t> waits_at;
   bool all_ended = true;
   for (const std::size_t at : order) {
-    const std::optional<Claim> claim = rings[at]->try_lend(samples_of(*rings[at]), loan);
+    const std::optional<Claim> claim = ring_at(at).try_lend(samples_of(ring_at(at)), loan);
     if (claim == Claim::granted) return granted(at);
     all_ended = all_ended && claim == Claim::ended;
     if (claim != Claim::timed_out) continue;
-    refused.push_back(at);
+    refused[refusals++] = at;
     if (!waits_at) waits_at = at;
   }
   if (all_ended) return Claim::ended;
+  HostRing* const ring = waits_at ? &ring_at(*waits_at) : nullptr;
+  const std::uint64_t samples = ring != nullptr ? samples_of(*ring) : 0;
+  const bool is_granted = wait_for_room(ring, samples, timeout_ms, loan) == Claim::granted;
+  return is_granted ? granted(*waits_at) : Claim::timed_out;
+}
+
+/// One waits for room; the others would wait for it, and see no other ring. `ring`: null where none
+/// wants room.
+Claim Heads::wait_for_room(HostRing* ring, std::uint64_t samples, int timeout_ms,
+                           LoanContents& loan) {
   const int wait_ms = timeout_ms < 0 ? look_ms : std::min(timeout_ms, look_ms);
-  // One waits for room; the others would wait for it, and see no other ring.
-  if (!waits_at || one_waits_.exchange(true)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
-    return Claim::timed_out;
-  }
-  const Claim claim = rings[*waits_at]->lend(samples_of(*rings[*waits_at]), wait_ms, loan);
-  one_waits_.store(false);
-  return claim == Claim::granted ? granted(*waits_at) : Claim::timed_out;
+  std::unique_lock waits(waiting_, std::defer_lock);
+  if (ring != nullptr && waits.try_lock()) return ring->lend(samples, wait_ms, loan);
+  std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+  return Claim::timed_out;
 }
 
 /// No ring of these has samples to make. False where another head was opened meanwhile.
 bool Heads::end_if_over(const List& heads) {
   const std::lock_guard lock(mutex_);
-  const bool is_known = std::all_of(list_.begin(), list_.end(), [&](const auto& one) {
+  const bool is_known = std::all_of(list_->begin(), list_->end(), [&](const auto& one) {
     return std::find(heads.begin(), heads.end(), one) != heads.end();
   });
   loans_are_over_ = loans_are_over_ || is_known;
@@ -293,7 +322,7 @@ void Heads::fail(const std::string& text) noexcept {
 void Heads::drop_all() noexcept {
   const std::lock_guard lock(mutex_);
   open_.store(0);
-  list_.clear();
+  list_ = none_;
   loans_are_over_ = true;
 }
 
@@ -303,13 +332,19 @@ void Heads::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
   const std::lock_guard lock(mutex_);
   stall_timeout_ms_ = timeout_ms;
   on_stall_ = on_stall;
-  for (const auto& head : list_) head->writer().set_stall_policy(timeout_ms, on_stall);
+  for (const auto& head : *list_) head->writer().set_stall_policy(timeout_ms, on_stall);
+}
+
+std::optional<std::uint64_t> Heads::own_place_window_ns() const {
+  const std::lock_guard lock(mutex_);
+  if (on_stall_ != OnStall::own_place) return std::nullopt;
+  return std::max(stall_timeout_ms_ * 1'000'000 / 2, shortest_window_ns);
 }
 
 void Heads::set_demand(std::uint64_t ahead) {
   const std::lock_guard lock(mutex_);
   ahead_ = ahead;
-  for (const auto& head : list_) head->writer().set_demand(ahead, false);
+  for (const auto& head : *list_) head->writer().set_demand(ahead, false);
 }
 
 double Heads::share(const ServedRing& ring) const {
@@ -326,7 +361,7 @@ Heads::Totals Heads::of_closed() const {
 std::uint64_t Heads::samples_published() const {
   const std::lock_guard lock(mutex_);
   std::uint64_t samples = of_closed_.samples;
-  for (const auto& head : list_) samples += head->writer().samples_published();
+  for (const auto& head : *list_) samples += head->writer().samples_published();
   return samples;
 }
 

@@ -79,6 +79,9 @@ class Heads {
 
   /// For the heads that are open, and those to come.
   void set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall);
+  /// With `own_place`: how long the others wait for half of the time until a trainer gets a head.
+  /// It stays there as long at least. Nothing without.
+  [[nodiscard]] std::optional<std::uint64_t> own_place_window_ns() const;
   void set_demand(std::uint64_t ahead);
 
   /// Of the workers' time, what that ring got in the last second; 0 where there are no heads.
@@ -95,9 +98,15 @@ class Heads {
  private:
   struct Head;
   using List = std::vector<std::shared_ptr<HostRing>>;
+  using Snapshot = std::shared_ptr<const List>;
 
+  /// Those that are open. It allocates nothing.
+  [[nodiscard]] Snapshot snapshot() const;
+  void set_list(List list);
   [[nodiscard]] Claim lend_of(const List& heads, std::uint64_t samples_max, int timeout_ms,
                               LoanContents& loan);
+  [[nodiscard]] Claim wait_for_room(HostRing* ring, std::uint64_t samples, int timeout_ms,
+                                    LoanContents& loan);
   [[nodiscard]] std::string free_name() const;
   [[nodiscard]] bool end_if_over(const List& heads);
   [[nodiscard]] std::uint64_t memory_for_batches_of(std::uint64_t batch_size) const;
@@ -108,10 +117,11 @@ class Heads {
   const std::uint64_t first_consumer_id_;
   const LogCallback log_;
   const OnEvicted on_evicted_;
+  const Snapshot none_ = std::make_shared<const List>();
   std::atomic<std::size_t> open_{0};
 
   mutable std::mutex mutex_;  ///< of what follows
-  List list_;
+  Snapshot list_ = none_;     ///< each change makes another one
   bool loans_are_over_ = false;
   std::uint64_t opened_ = 0;  ///< so far
   std::set<Incarnation> incarnations_;
@@ -122,8 +132,8 @@ class Heads {
 
   mutable std::mutex sharing_;  ///< of the next one
   WorkShares shares_;
-  std::atomic<bool> one_waits_ = false;  ///< a claimer, for room in one of several rings
-  HeadMaker maker_;                      ///< last: its thread uses the others
+  std::mutex waiting_;  ///< of a claimer that waits for room in one of several rings
+  HeadMaker maker_;     ///< last: its thread uses the others
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the batchcast authors
 #include "producer/producer_core.hpp"
+#include "producer/producer_settings.hpp"
 
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/identity.hpp>
@@ -169,6 +170,9 @@ void settle_heads(ProducerOptions& options) {
   }
   const bool can_be_made_again = options.pure && options.samples_per_epoch != 0;
   if (!can_be_made_again || !axes_of(options.schema).empty()) options.heads = 1;
+  if (options.heads == 1 && options.on_stall == OnStall::own_place) {
+    throw InvalidArgument(text("batchcast: {}.", own_place_needs_heads));
+  }
 }
 
 }  // namespace

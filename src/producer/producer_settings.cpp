@@ -22,10 +22,15 @@ struct Live {
   bool free_running = false;
 };
 
-OnStall on_stall_in(const std::string& value) {
+OnStall on_stall_in(const std::string& value, bool may_have_heads) {
   if (value == "report") return OnStall::report;
   if (value == "evict") return OnStall::evict;
-  throw InvalidArgument(text("`on_stall` is `report` or `evict`, not `{}`", printable(value)));
+  if (value != "own_place" && value != "own-place") {
+    throw InvalidArgument(
+        text("`on_stall` is `report`, `evict` or `own_place`, not `{}`", printable(value)));
+  }
+  if (!may_have_heads) throw InvalidArgument(own_place_needs_heads);
+  return OnStall::own_place;
 }
 
 }  // namespace
@@ -43,7 +48,7 @@ void add_producer_settings(Settings& settings, ServedRings& rings, const Produce
                 }});
   settings.add({"on_stall", [live] { return std::string(name_of(live->on_stall)); },
                 [live, &rings](const std::string& value) {
-                  live->on_stall = on_stall_in(value);
+                  live->on_stall = on_stall_in(value, rings.heads().are_allowed());
                   rings.set_stall_policy(live->stall_timeout_ms, live->on_stall);
                 }});
   settings.add({"ahead", [live] { return std::to_string(live->ahead); },

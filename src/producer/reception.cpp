@@ -116,7 +116,7 @@ AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
     return std::move(*refusal);
   }
   if (hello.world != 0 && !hello.resumes) return Waiting{forming_.add(hello, pid)};
-  if (auto reply = HeadReception::move_to_leading_ring(*this, hello, pid)) return std::move(*reply);
+  if (auto reply = HeadReception::move(*this, hello, pid)) return std::move(*reply);
   if (!hello.observes && returning_.is_to_wait(hello)) return wait_with_members(hello, pid);
   if (hello.resumes) {
     if (auto reply = take_kept_place(hello, pid)) return std::move(*reply);
@@ -262,7 +262,7 @@ void Reception::door_lost() {
 void Reception::tick() {
   look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
-  head_places_.look(HeadReception::seats(*this));
+  HeadReception::look(*this);
   parts_.rate.note(parts_.rings.samples_published());
   if (!awaits_members_.load()) life_.look(now_ns(), groups_.ended());
 }

@@ -47,14 +47,14 @@ void WorkShares::open_bills(std::span<const Ring> rings) {
   }
 }
 
-std::vector<std::size_t> WorkShares::order(std::span<const Ring> rings) {
+void WorkShares::order(std::span<const Ring> rings, std::span<std::size_t> order) {
   open_bills(rings);
-  std::vector<std::size_t> order(rings.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
-    return bills_[rings[one].id].due < bills_[rings[other].id].due;
+  std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+    const double due = bills_[rings[one].id].due;
+    const double due_of_other = bills_[rings[other].id].due;
+    return due != due_of_other ? due < due_of_other : one < other;
   });
-  return order;
 }
 
 void WorkShares::note(std::span<const Ring> rings, std::span<const std::size_t> refused,

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
@@ -27,8 +26,9 @@ class WorkShares {
     bool is_head = false;
     std::uint64_t published = 0;  ///< of a head
   };
-  /// Indices of `rings` in the order in which they are to be asked.
-  [[nodiscard]] std::vector<std::size_t> order(std::span<const Ring> rings);
+  /// Puts indices of `rings` into `order`, which is as long, as they are to be asked. Of rings that
+  /// were there before it allocates nothing.
+  void order(std::span<const Ring> rings, std::span<std::size_t> order);
   /// Those of `refused` wanted nothing, and `served` got this many samples.
   void note(std::span<const Ring> rings, std::span<const std::size_t> refused, std::size_t served,
             std::uint64_t samples);

@@ -218,7 +218,8 @@ void add_synthetic(Table<DatasetOptions>& table) {
       .from(1, limits::consumers_max);
   table
       .add("on_stall", &ProducerOptions::on_stall,
-           "What happens to a consumer that keeps the stream waiting: `report` it, or `evict` it.")
+           "What happens to a consumer that keeps the stream waiting: `report` it, or `evict` it. "
+           "With `own_place` one that is slow goes on in a head (`heads`), and the others go on.")
       .settable();
   table
       .milliseconds("stall_timeout", &ProducerOptions::stall_timeout_ms,

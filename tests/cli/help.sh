@@ -35,7 +35,7 @@ for command in $commands; do
   done
 done
 expect 0 '^  --memory TEXT +Bytes .*\(default$' serve --help
-expect 0 '^  --on-stall \{report,evict\}$' serve --help
+expect 0 '^  --on-stall \{report,evict,own-place\}$' serve --help
 expect 0 '^  --max-consumers N +Places for consumers \(default 64; from 1 to 1024\)$' serve --help
 expect 0 '^  --stream TEXT +Name of the stream \(required\)$' serve --help
 expect 0 '^Usage: batchcast evict \[OPTIONS\] STREAM CONSUMER$' evict --help
@@ -91,7 +91,7 @@ wait $killed 2>/dev/null
 same "commands with c" "consume check cache" "$(completed c | xargs)"
 same "commands of bench" "pipeline" "$(completed bench p | xargs)"
 same "options of serve with --me" "--memory" "$(completed serve --me | xargs)"
-same "choices of --on-stall" "report evict" "$(completed serve --on-stall '' | xargs)"
+same "choices of --on-stall" "report evict own-place" "$(completed serve --on-stall '' | xargs)"
 same "choices behind =" "drop" "$(completed consume running --tail = d | xargs)"
 same "streams behind = and its value" "running" "$(completed consume --tail = drop r | xargs)"
 same "presets" "cifar-train cifar-eval cifar-autoaugment cifar-autoaugment-eval" \

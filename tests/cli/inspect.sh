@@ -160,7 +160,7 @@ holds "labels of a stream" 'len(it["labels"]) == it["samples"] > 0'
 holds "labels of a stream" 'set(it["labels"]) <= {"0 cat", "1 dog", "2 \u00fcnusual name"}'
 for name in looked stream:looked; do
   expect 0 '"kind":"stream"' inspect $name --json
-  of_stream=$(echo "$keys" | sed 's/"kind", /&"members", /')
+  of_stream=$(echo "$keys" | sed 's/"identity"/"heads", &/; s/"kind", /&"members", /')
   holds "a stream" "$of_stream and $field_keys and it['name'] == 'looked' and it['samples'] == 15"
   holds "a stream" 'field["image"]["bytes"] == 602112 and field["image"]["stages"][0]["stage"] == "decode"'
   holds "a stream" 'it["classes"] == ["cat", "dog", "\u00fcnusual name"] and it["order"] == {"mode": "reshuffle"}'

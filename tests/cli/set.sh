@@ -20,6 +20,7 @@ expect 0 '^ahead: 5 → 2$' set images ahead=default
 expect 0 '^workers: 3 → auto$' set images workers=auto
 expect 0 '^workers: auto → 1$' set images workers=default
 expect 0 '^on_stall: report → evict$' set images on_stall=evict
+expect 0 '^on_stall: evict → own_place$' set images on-stall=own-place
 expect 0 '^free_running: false → true$' set images free_running=true
 for line in 'workers is set to 3; it was 1' 'ahead is set to 2; it was 5' 'workers is set to auto; it was 3' \
   'free_running is set to true; it was false'; do

@@ -263,6 +263,134 @@ TEST_CASE("rewind opens a head where it would wait for more than half an epoch",
   CHECK(server.logged("opens at position 0"));
 }
 
+namespace {
+
+/// Reads until the consumer is in another ring; false after 30 s.
+bool reads_until_moved(Consumer& consumer, Checker& checker, std::uint64_t pause_between_us) {
+  const std::string ring = consumer.incarnation();
+  const std::uint64_t begun_ns = now_ns();
+  while (consumer.incarnation() == ring) {
+    if (seconds_from_ns(now_ns() - begun_ns) > 30) return false;
+    if (!reads_to(consumer, checker, consumer.cursor() + 50)) return false;
+    pause_us(pause_between_us);
+  }
+  return true;
+}
+
+ProducerOptions own_place_options(std::uint32_t heads = 4) {
+  ProducerOptions options = heads_options(heads);
+  options.on_stall = OnStall::own_place;
+  options.stall_timeout_ms = 3'000;
+  return options;
+}
+
+ConsumerOptions slow_one() {
+  ConsumerOptions options = quiet(50);
+  options.name = "slow";
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a slow trainer gets a head, and the others wait for it no longer", "[own-place]") {
+  const OwnDirectory directory;
+  Process producer("phoenix", {"n=3000", "threads=2", "heads=3", "own_place=1",
+                               "stall_timeout_ms=2000", "wait_for=3"});
+  static_cast<void>(producer.expect("serves"));
+  // Its epochs take 6 s.
+  Process slow("rider", {"batch=50", "until_told=1", "pause_us=100000", "hold=2"});
+  Process fast("rider", {"batch=64", "epochs=20", "pause_us=2000"});
+  Process other("rider", {"batch=37", "epochs=20", "pause_us=1000"});
+  for (Process* const one : {&slow, &fast, &other}) static_cast<void>(one->expect("attached"));
+  const Words fast_line = expect_sound(fast, "left", 180'000);
+  const Words other_line = expect_sound(other, "left", 180'000);
+  slow.tell("enough");
+  const Words slow_line = expect_sound(slow, "left", 60'000);
+  const auto slow_epochs = static_cast<std::uint64_t>(slow_line.number("epochs"));
+  CHECK(slow_epochs < 10);
+  CHECK(fast_line.text("digest") == digest_of_ride(64, 20, epoch_samples));
+  CHECK(other_line.text("digest") == digest_of_ride(37, 20, epoch_samples));
+  CHECK(slow_line.text("digest") == digest_of_ride(50, slow_epochs, epoch_samples));
+  CHECK(slow_line.number("lives") == 2);
+  CHECK(slow_line.number("mismatched") == 0);
+}
+
+TEST_CASE("a slow trainer stays in its head for a while, and then may come back", "[own-place]") {
+  const OwnDirectory directory;
+  ProducerOptions options = own_place_options();
+  options.stall_timeout_ms = 6'000;
+  Server server(options, {.threads = 2});
+  Consumer slow(slow_one());
+  const std::string first_ring = slow.incarnation();
+  Leader leader(50'000);
+  Checker checker(epoch_samples);
+  REQUIRE(reads_until_moved(slow, checker, 250'000));
+  const std::uint64_t moved_ns = now_ns();
+  CHECK(server.logged("`slow` let the others wait for "));
+  CHECK(server.logged("opens at position"));
+  CHECK(server.logged("`slow` goes on in head-1"));
+  // It catches up at once, and then is as fast as the leading ring.
+  const std::string head = slow.incarnation();
+  while (slow.incarnation() == head && seconds_from_ns(now_ns() - moved_ns) < 30) {
+    if (slow.cursor() >= server.producer().stats().published) {
+      pause_us(1'000);
+    } else {
+      REQUIRE(reads_to(slow, checker, slow.cursor() + 50));
+    }
+  }
+  CHECK(seconds_from_ns(now_ns() - moved_ns) > 1.5);
+  CHECK(slow.incarnation() == first_ring);
+  CHECK(server.logged("`slow` goes on in the leading ring"));
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }));
+  CHECK(checker.fault() == "");
+  CHECK(slow.stats().epochs_mismatched == 0);
+  leader.stop();
+  CHECK(leader.fault() == "");
+}
+
+TEST_CASE("a trainer that stands still is reported, and gets no head", "[own-place]") {
+  const OwnDirectory directory;
+  Server server(own_place_options(), {.threads = 2});
+  Process stopped("rider", {"batch=50", "epochs=1", "pause_us=20000"});
+  static_cast<void>(stopped.expect("attached"));
+  stopped.signal(SIGSTOP);
+  Leader leader(1'000);
+  CHECK(eventually([&] { return server.logged("has held the stream up for"); }, 20'000));
+  CHECK_FALSE(server.logged("it is asked to go on in a head"));
+  CHECK(server.producer().stats().consumers.size() == 2);
+  stopped.signal(SIGCONT);
+  static_cast<void>(expect_sound(stopped, "left", 60'000));
+}
+
+TEST_CASE("where no head is free, or may be had, a slow trainer stays", "[own-place]") {
+  const OwnDirectory directory;
+  const bool is_free = GENERATE(false, true);
+  Server server(own_place_options(is_free ? 4 : 2), {.threads = 2});
+  ConsumerOptions options = slow_one();
+  options.join = Join::now;
+  if (is_free) options.between_epochs = BetweenEpochs::let_go;  // such a one gets none
+  Leader leader(1'000);
+  leader.wait_for(2'000);
+  std::unique_ptr<Consumer> behind;
+  if (!is_free) behind = std::make_unique<Consumer>(at(100));
+  Consumer slow(options);
+  const std::string first_ring = slow.incarnation();
+  const std::uint64_t begun_ns = now_ns();
+  while (seconds_from_ns(now_ns() - begun_ns) < 4) {
+    static_cast<void>(slow.next());
+    pause_us(100'000);
+  }
+  CHECK(slow.incarnation() == first_ring);
+  CHECK_FALSE(server.logged("it is asked to go on in a head"));
+  CHECK(server.logged("and all 2 places (--heads) are taken") == !is_free);
+}
+
+TEST_CASE("own places are for streams that may have heads", "[own-place][short]") {
+  const OwnDirectory directory;
+  CHECK_THROWS_WITH(Server(own_place_options(1), {}),
+                    Catch::Contains("where the stream may have heads"));
+}
+
 TEST_CASE("trainers of heads ride through a death", "[heads][ride]") {
   const OwnDirectory directory;
   const std::vector<std::string> words = {"n=3000", "threads=2", "heads=3"};
@@ -294,11 +422,17 @@ TEST_CASE("a storm of checkpoints and restarts", "[heads-storm]") {
   const std::vector<std::uint64_t> sizes = {37, 64, 7, 250};
   const OwnDirectory directory;
   const TemporaryFolder checkpoints;
-  const std::vector<std::string> producer_words = {
+  std::vector<std::string> producer_words = {
       "n=3000", "threads=2", "heads=" + std::to_string(2 + random() % 4), "head_memory=524288"};
+  // The survivor is slow then.
+  const bool has_own_places = random() % 2 == 0;
+  if (has_own_places) {
+    producer_words.insert(producer_words.end(), {"own_place=1", "stall_timeout_ms=300"});
+  }
   Process producer("phoenix", producer_words);
   static_cast<void>(producer.expect("serves"));
-  Process survivor("rider", {"batch=50", "until_told=1", "pause_us=3000", "hold=1"});
+  Process survivor("rider", {"batch=50", "until_told=1", "hold=1",
+                             has_own_places ? "pause_us=15000" : "pause_us=3000"});
   static_cast<void>(survivor.expect("attached"));
   const auto words_of = [&](std::size_t i) {
     return std::vector<std::string>{
@@ -342,7 +476,8 @@ TEST_CASE("a storm of checkpoints and restarts", "[heads-storm]") {
   const Words words = expect_sound(survivor, "left", 120'000);
   CHECK(words.text("digest") ==
         digest_of_ride(50, static_cast<std::uint64_t>(words.number("epochs")), epoch_samples));
-  std::printf("heads storm: %llu killed, of them %llu producers\n",
+  std::printf("heads storm: %llu killed, of them %llu producers%s\n",
               static_cast<unsigned long long>(restarts + producers_killed),
-              static_cast<unsigned long long>(producers_killed));
+              static_cast<unsigned long long>(producers_killed),
+              has_own_places ? ", with own places" : "");
 }

@@ -49,6 +49,8 @@ int phoenix(const Words& words) {
   options.max_consumers = static_cast<std::uint32_t>(size("max_consumers", options.max_consumers));
   options.heads = static_cast<std::uint32_t>(size("heads", 1));
   options.head_memory = size("head_memory", 0);
+  if (words.has("own_place")) options.on_stall = OnStall::own_place;
+  options.stall_timeout_ms = size("stall_timeout_ms", options.stall_timeout_ms);
   if (const std::uint64_t stop_at = size("stop_at", 0); stop_at != 0) {
     Producer producer(std::move(options));
     say("serves");

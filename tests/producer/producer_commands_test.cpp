@@ -79,7 +79,9 @@ TEST_CASE("what a stream can change is set, said and given back") {
 
   // Where one is refused, those before it are as they were.
   const std::string refused = set(R"({"ahead":7,"on_stall":"shout"})").at("error");
-  CHECK_THAT(refused, Contains("`on_stall` is `report` or `evict`, not `shout`"));
+  CHECK_THAT(refused, Contains("`on_stall` is `report`, `evict` or `own_place`, not `shout`"));
+  CHECK_THAT(std::string(set(R"({"on_stall":"own_place"})").at("error")),
+             Contains("where the stream may have heads"));
   CHECK(settings().at("ahead") == "2");
   const std::string unknown = set(R"({"workers":4})").at("error");
   CHECK_THAT(unknown, Contains("`workers` cannot be set while this stream runs") &&

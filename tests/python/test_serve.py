@@ -338,6 +338,24 @@ def test_stats_say_how_it_stands(directory: Path) -> None:
         del consumer
 
 
+def test_stats_show_heads(directory: Path) -> None:
+    with bc.serve(
+        "synthetic:8", stream="s", samples=4000, memory="64KiB", head_memory="128KiB", background=True
+    ) as serving:
+        first = bc.Consumer("s", 10)
+        while first.cursor < 3000:
+            first.next()
+        assert "work_share" not in serving.stats["rings"][0]
+        late = bc.Consumer("s", 10, join="at", cursor=20, name="late")
+        stats = serving.stats
+        assert [ring["placement"] for ring in stats["rings"]] == ["host", "head-1"]
+        assert [ring["trainers"] for ring in stats["rings"]] == [1, 1]
+        assert all(0 <= ring["work_share"] <= 1 for ring in stats["rings"])
+        assert stats["rings"][1]["memory"] > stats["rings"][0]["memory"]
+        assert [one["placement"] for one in stats["consumers"] if one["name"] == "late"] == ["head-1"]
+        del first, late
+
+
 BLOCKING = """
 import sys, time, batchcast as bc
 try:
@@ -499,7 +517,7 @@ def test_a_stream_is_changed_while_it_runs(directory: Path) -> None:
         "synthetic:8", stream="s", samples=1000, memory="1MiB", workers=1, background=True
     ) as serving:
         consumer = bc.Consumer("s", 10)
-        serving.set(workers=3, stall_timeout=0.5, free_running=True)
+        serving.set(workers=3, stall_timeout=0.5, free_running=True, on_stall="own_place")
         end = time.monotonic() + 10
         while serving.stats["workers"] != 3 and time.monotonic() < end:
             time.sleep(0.01)
@@ -512,7 +530,7 @@ def test_a_stream_is_changed_while_it_runs(directory: Path) -> None:
         for values, text in (
             ({"memory": "1GiB"}, "`memory` cannot be set while this stream runs.*ahead.*workers"),
             ({"workers": 0}, "`workers` is a whole number from 1 to 256, not `0`"),
-            ({"on_stall": "shout"}, "`report` or `evict`"),
+            ({"on_stall": "shout"}, "`report`, `evict` or `own_place`"),
             ({"free_running": 1}, "true or false"),
         ):
             with pytest.raises(bc.InvalidArgument, match=text):
@@ -527,6 +545,8 @@ def test_a_stream_of_batches_is_changed_but_for_workers(directory: Path) -> None
     with bc.serve(iter(batches), stream="s", memory="64KiB", background=True) as serving:
         consumer = bc.Consumer("s", 4)
         serving.set(stall_timeout=30, on_stall="evict")
+        with pytest.raises(bc.InvalidArgument, match="where the stream may have heads"):
+            serving.set(on_stall="own_place")
         with pytest.raises(bc.InvalidArgument, match="`workers` cannot be set"):
             serving.set(workers=2)
         del consumer

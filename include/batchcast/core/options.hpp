@@ -88,8 +88,12 @@ enum class OnProducerGone : std::uint8_t {
 
 // ---- Chosen for a producer.
 
-/// What the producer does about a consumer that makes no progress for `stall_timeout_ms`. [report]
-enum class OnStall : std::uint8_t { report, evict };
+/// What the producer does about a consumer that keeps the others waiting. [report]
+enum class OnStall : std::uint8_t {
+  report,     ///< it is reported, if it makes no progress for `stall_timeout_ms`
+  evict,      ///< it is evicted then
+  own_place,  ///< it is reported then; one that is slow gets a head, and the others go on
+};
 
 /// Whether a ring lies in huge pages. [automatic: above 4 GiB, where the system has them]
 enum class HugePages : std::uint8_t { automatic, off, transparent, explicit_pages };

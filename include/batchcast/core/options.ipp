@@ -20,7 +20,7 @@ inline constexpr std::array<std::string_view, 4> oversize_names = {"error", "alo
                                                                    "drop"};
 inline constexpr std::array<std::string_view, 2> miss_names = {"skip", "error"};
 inline constexpr std::array<std::string_view, 2> gone_names = {"wait", "error"};
-inline constexpr std::array<std::string_view, 2> stall_names = {"report", "evict"};
+inline constexpr std::array<std::string_view, 3> stall_names = {"report", "evict", "own_place"};
 inline constexpr std::array<std::string_view, 4> huge_names = {"auto", "off", "transparent",
                                                                "explicit"};
 inline constexpr std::array<std::string_view, 4> wait_names = {"nothing", "space", "demand",

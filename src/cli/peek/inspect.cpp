@@ -12,6 +12,8 @@
 #include "data/source/read_by_python.hpp"
 #include "data/spec/source_kind_names.hpp"
 #include "life/life_files.hpp"
+#include "observe/stream_json.hpp"
+#include "observe/stream_model.hpp"
 #include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 #include "serving/token_report.hpp"
@@ -28,6 +30,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -88,6 +91,7 @@ struct Description {
   std::vector<std::string> members = {};
   std::optional<TokenAccount> tokens = {};
   std::optional<MadeTokens> trained = {};
+  std::vector<observe::Ring> heads = {};  ///< of a stream
 };
 
 Field field_of(const std::string& name, const TensorSpec& spec, Json stages) {
@@ -246,18 +250,28 @@ Consumer observer_of(const std::string& stream) {
   }
 }
 
-/// How the cache of a stream does, by its producer's words. None where that does not answer.
-CacheStats cache_of_stream(const std::string& stream) {
+/// What its producer says of a stream; null where that does not answer.
+Json stats_of_stream(const std::string& stream) {
   for (const ListedStream& listed : list_streams(stream)) {
     if (!listed.served || listed.foreign) continue;
     const auto answer =
         ask_control(listed.paths.control, R"({"command":"stats"})", look_timeout_ms);
     if (!answer) continue;
-    const Json stats = Json::parse(*answer, nullptr, false);
-    if (!stats.is_object() || !stats.contains("cache")) continue;
-    return serving::cache_from_json(stats["cache"].dump());
+    Json stats = Json::parse(*answer, nullptr, false);
+    if (stats.is_object()) return stats;
   }
   return {};
+}
+
+CacheStats cache_in(const Json& stats) {
+  return stats.contains("cache") ? serving::cache_from_json(stats["cache"].dump()) : CacheStats();
+}
+
+std::vector<observe::Ring> heads_in(const Json& stats) {
+  std::vector<observe::Ring> heads = observe::stream_of(stats).rings;
+  std::erase_if(heads,
+                [](const observe::Ring& ring) { return !ring.placement.starts_with("head-"); });
+  return heads;
 }
 
 /// The trainers that its life file has.
@@ -277,6 +291,7 @@ std::vector<std::string> members_of(const std::string& stream) {
 }
 
 Description of_stream(const std::string& stream) {
+  const Json stats = stats_of_stream(stream);
   const Consumer consumer = observer_of(stream);
   const BoardRecipe recipe(consumer.recipe_json());
   const std::uint64_t samples = consumer.samples_per_epoch();
@@ -295,8 +310,11 @@ Description of_stream(const std::string& stream) {
           {},
           std::move(axes),
           {},
-          cache_of_stream(stream),
-          members_of(stream)};
+          cache_in(stats),
+          members_of(stream),
+          {},
+          {},
+          heads_in(stats)};
 }
 
 bool is_source(const std::string& name) {
@@ -393,6 +411,17 @@ Json json_of(const serving::PackedFill& fill) {
           {"budget", fill.order.budget},
           {"packed", fill.packed},
           {"shuffled", fill.shuffled}};
+}
+
+Json json_of(const std::vector<observe::Ring>& heads) {
+  Json told = Json::array();
+  for (const observe::Ring& head : heads) {
+    told.push_back({{"placement", head.placement},
+                    {"trainers", head.trainers},
+                    {"memory", head.memory},
+                    {"work_share", head.work_share}});
+  }
+  return told;
 }
 
 /// `size [224,224], antialias true`, of a stage or an order without what names it.
@@ -493,6 +522,11 @@ void print(const Description& found) {
          fmt::format("{} would go on with its next producer: {}",
                      counted(found.members.size(), "trainer"), fmt::join(found.members, ", ")));
   }
+  for (const observe::Ring& head : found.heads) {
+    line(head.placement.c_str(),
+         fmt::format("{}, {}, {:.0f}% of the work", counted(head.trainers, "trainer"),
+                     bytes_text(head.memory), 100 * head.work_share));
+  }
   if (found.fields.empty()) line("fields", "each part of the source, unchanged");
   std::size_t width = 0;
   for (const Field& field : found.fields) width = std::max(width, printable(field.name).size());
@@ -557,7 +591,10 @@ int run(const Options& options) {
       text["tokens"]["masked"] = found.trained->tokens - found.trained->trained;
     }
     if (found.fill) text["fill"] = json_of(*found.fill);
-    if (found.kind == "stream") text["members"] = found.members;
+    if (found.kind == "stream") {
+      text["members"] = found.members;
+      text["heads"] = json_of(found.heads);
+    }
     if (found.stream_cache.exists) text["cache"] = cli::json_of(found.stream_cache);
     print_json(text);
   } else {

@@ -10,6 +10,7 @@
 #include <nanobind/stl/string.h>
 #include <nlohmann/json.hpp>
 
+#include <string>
 #include <utility>
 
 namespace nb = nanobind;
@@ -29,6 +30,21 @@ namespace {
   told["samples"] = consumer.samples;
   told["wait_seconds"] = consumer.wait_seconds;
   told["waited_for_seconds"] = consumer.waited_for_seconds;
+  return told;
+}
+
+[[nodiscard]] nb::dict ring_dict(const RingInfo& ring) {
+  nb::dict told;
+  told["placement"] = ring.placement.c_str();
+  told["capacity"] = ring.capacity;
+  told["memory"] = ring.memory;
+  told["published"] = ring.published;
+  told["used"] = ring.used;
+  const std::string state(name_of(ring.state));
+  told["state"] = ring.rests ? "resting" : state.c_str();
+  if (ring.work_share < 0) return told;
+  told["trainers"] = ring.trainers;
+  told["work_share"] = ring.work_share;
   return told;
 }
 
@@ -98,6 +114,9 @@ nb::dict stats_dict(const ProducerStats& stream, const FeederStats& feeder,
   told["samples"] = stream.samples;
   told["delivered"] = stream.delivered;
   if (stream.making) add_making(*stream.making, told);
+  nb::list rings;
+  for (const RingInfo& ring : stream.rings) rings.append(ring_dict(ring));
+  told["rings"] = rings;
   nb::list consumers;
   for (const ConsumerInfo& consumer : stream.consumers) consumers.append(consumer_dict(consumer));
   told["consumers"] = consumers;
