@@ -46,6 +46,8 @@ class HeadPlaces {
     return asked_to_move_.contains(key) && !moved_.contains(key);
   }
   void note_move(ConsumerKey from, ConsumerKey to) { moved_[from] = to; }
+  /// Whether that consumer has a place in the other ring, which it goes on in.
+  [[nodiscard]] bool has_moved(ConsumerKey key) const { return moved_.contains(key); }
 
   // With `--on-stall own_place`, of trainers in the leading ring.
 

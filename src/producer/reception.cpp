@@ -198,6 +198,11 @@ std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
   return found->second;
 }
 
+std::string_view Reception::reason_of(ConsumerKey key, Leaving how) {
+  const bool is_lost = how == Leaving::evicted && groups_.is_lost_for(key);
+  return is_lost ? "its group broke" : name_of(how);
+}
+
 void Reception::left(ConsumerKey key, Leaving how) {
   counter_.forget(key);
   if (forming_.remove(key) || returning_.remove(key)) return;
@@ -210,13 +215,13 @@ void Reception::left(ConsumerKey key, Leaving how) {
     const std::lock_guard lock(mutex_);
     seats_.erase(key);
   }
+  const bool has_moved = head_places_.has_moved(key);
   head_places_.forget(key);
   seat->ring.look_for_demand();
   static_cast<void>(parts_.rings.count_trainers());
-  parts_.log(
-      how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
-      text("`{}` is gone ({})", seat->name,
-           how == Leaving::evicted && groups_.is_lost_for(key) ? "its group broke" : name_of(how)));
+  parts_.log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
+             has_moved ? text("`{}` holds nothing of its earlier ring any more", seat->name)
+                       : text("`{}` is gone ({})", seat->name, reason_of(key, how)));
   const StreamState state = parts_.rings.host().writer().state();
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
   head_places_.close_empty(HeadReception::seats(*this));

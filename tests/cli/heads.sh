@@ -62,4 +62,19 @@ rings = {names["thread_name", one["pid"], one["tid"]] for one in events
 assert rings >= {"head-1"}, rings
 CHECK
 expect 0 'is stopped' stop s
+wait
+
+echo "-- a trainer that comes to the leading ring has not left"
+serve synthetic:3x32x32 --stream m --dtype u8 --samples 5000 --memory 1MiB --head-memory 2MiB --workers 1 --verbose
+"$batchcast" consume m --name first --batch-size 32 --seconds 60 >/dev/null 2>&1 &
+passed() { "$batchcast" ls m --json >"$work/out" && [ "$(value published "$work/out")" -gt 4000 ]; }
+until_true passed || fail "the stream does not go on"
+"$batchcast" consume m --name late --join at --cursor 2000 --batch-size 32 --seconds 60 >/dev/null 2>&1 &
+moved() { grep -q '`late` holds nothing of its earlier ring any more' "$work/serve.err"; }
+until_true moved || fail "it does not come to the leading ring: $(cat "$work/serve.err")"
+checks=$((checks + 1))
+grep -q '`late` goes on in the leading ring from position' "$work/serve.err" || fail "no line says that it came"
+checks=$((checks + 1))
+if grep -q '`late` is gone' "$work/serve.err"; then fail "it is said to be gone: $(cat "$work/serve.err")"; fi
+expect 0 'is stopped' stop m
 finish

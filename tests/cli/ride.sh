@@ -341,8 +341,20 @@ for signal in CONT STOP; do
   wait $producer 2>/dev/null
   wait $consumer || fail "a consumer of a replaced producer: $(cat "$work/e64")"
   same "its digest" "${calm%% *}" "$(digests_of "$work/c64")"
+  # Without a trainer it stands still soon.
+  published=
+  stands() {
+    before=$published
+    sleep 0.3
+    "$batchcast" ls s --json >"$work/out" && published=$(value published "$work/out")
+    [ "$published" = "$before" ]
+  }
+  until_true stands
+  samples=$(value samples "$work/out")
   kill -TERM $again
   wait $again
+  same "what it says that it made" "$samples" \
+    "$(sed -n 's/^stream `s` stopped: \([0-9,]*\) samples.*/\1/p' "$work/again" | tr -d ,)"
 done
 }
 finish
