@@ -8,6 +8,8 @@
 #include "producer/head_reception.hpp"
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
@@ -39,6 +41,16 @@ std::string note_of_wait(const Admitted& admitted, double rate) {
              static_cast<std::uint64_t>(seconds + 1));
   }
   return note;
+}
+
+std::string_view reason_of(SeatedGroups& groups, ConsumerKey key, Leaving how) {
+  const bool is_lost = how == Leaving::evicted && groups.is_lost_for(key);
+  return is_lost ? "its group broke" : name_of(how);
+}
+
+std::string text_of_leave(const std::string& name, std::string_view reason, bool has_moved) {
+  return has_moved ? text("`{}` holds nothing of its earlier ring any more", name)
+                   : text("`{}` is gone ({})", name, reason);
 }
 
 }  // namespace
@@ -198,11 +210,6 @@ std::optional<Reception::Seat> Reception::seat_of(ConsumerKey key) const {
   return found->second;
 }
 
-std::string_view Reception::reason_of(ConsumerKey key, Leaving how) {
-  const bool is_lost = how == Leaving::evicted && groups_.is_lost_for(key);
-  return is_lost ? "its group broke" : name_of(how);
-}
-
 void Reception::left(ConsumerKey key, Leaving how) {
   counter_.forget(key);
   if (forming_.remove(key) || returning_.remove(key)) return;
@@ -220,8 +227,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
   seat->ring.look_for_demand();
   static_cast<void>(parts_.rings.count_trainers());
   parts_.log(how == Leaving::misbehaved ? LogLevel::warning : LogLevel::info,
-             has_moved ? text("`{}` holds nothing of its earlier ring any more", seat->name)
-                       : text("`{}` is gone ({})", seat->name, reason_of(key, how)));
+             text_of_leave(seat->name, reason_of(groups_, key, how), has_moved));
   const StreamState state = parts_.rings.host().writer().state();
   if (const auto line = groups_.gone(key, how, state)) parts_.log(LogLevel::info, *line);
   head_places_.close_empty(HeadReception::seats(*this));

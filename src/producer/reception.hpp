@@ -29,7 +29,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -92,8 +91,6 @@ class Reception final : public DoorEvents {
     BetweenEpochs between_epochs = BetweenEpochs::hold;
     std::uint32_t pid = 0;
   };
-
-  [[nodiscard]] std::string_view reason_of(ConsumerKey key, Leaving how);
 
   /// A consumer that was admitted, and its welcome.
   struct Seated {
