@@ -12,7 +12,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
-# simulate SECONDS BINARY: one process a processor, each with seeds of its part.
+# simulate SECONDS BINARY: one process a processor, each with seeds of its part, half of the time in each world.
 simulate() {
   seconds=$1
   binary=$2
@@ -24,8 +24,10 @@ simulate() {
   fi
   jobs=""
   for part in $(seq "$(nproc)"); do
-    "$binary" --schedules 1000000000 --seconds "$seconds" --seed $((seed + part * 1000000000)) \
-      >"$folder/$part" 2>&1 &
+    {
+      "$binary" --schedules 1000000000 --seconds $((seconds / 2 + 1)) --seed $((seed + part * 1000000000)) &&
+        "$binary" --lives --schedules 1000000000 --seconds $((seconds / 2 + 1)) --seed $((seed + part * 1000000000))
+    } >"$folder/$part" 2>&1 &
     jobs="$jobs $!"
   done
   status=0

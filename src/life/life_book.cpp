@@ -175,13 +175,14 @@ void LifeBook::note_gone(LifeMember rank) {
   warn(warning);
 }
 
-void LifeBook::remove(const MemberKey& key, RankLoss how) {
+void LifeBook::remove(const MemberKey& key, RankLoss how, std::uint64_t ended) {
   std::unique_lock lock(mutex_);
   const auto found = std::find_if(life_.members.begin(), life_.members.end(),
                                   [&](const LifeMember& one) { return one.key == key; });
   if (found == life_.members.end()) return;
   remove_member_lock(directory_, found->lock);
   found->gone = how;
+  found->ended = std::max(found->ended, ended);  // `note` may not have come since
   const std::vector<LifeMember> all = life_.members;
   std::erase_if(life_.members,
                 [&](const LifeMember& one) { return one.gone && !has_others(all, one); });

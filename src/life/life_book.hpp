@@ -40,8 +40,9 @@ class LifeBook final : public Substitutions {
   void note_death(DiedAt died);
   /// It has published no more than earlier producers: that it does is to be noted at once.
   [[nodiscard]] bool is_to_pass() const noexcept { return !has_passed_; }
-  /// It left, died or was evicted. A rank is noted as gone while others of its group are there.
-  void remove(const MemberKey& key, RankLoss how = RankLoss::left);
+  /// It left, died or was evicted. A rank is noted as gone while others of its group are there:
+  /// it had ended all epochs below `ended`.
+  void remove(const MemberKey& key, RankLoss how = RankLoss::left, std::uint64_t ended = 0);
   /// An earlier producer's rank is gone, and others of its group came.
   void note_gone(LifeMember rank);
   /// Where the stream is, and each member. Writes the file at most once a second, where something

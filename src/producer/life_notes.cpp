@@ -65,8 +65,9 @@ FileDescriptor LifeNotes::admitted(ServedRing& ring, const Welcome& welcome, con
   return book_->admit(std::move(member));
 }
 
-void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how) {
-  if (book_ != nullptr) book_->remove({incarnation_of(ring), consumer_id}, how);
+void LifeNotes::left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how,
+                     std::uint64_t ended) {
+  if (book_ != nullptr) book_->remove({incarnation_of(ring), consumer_id}, how, ended);
 }
 
 void LifeNotes::note_death(const ReturningMembers::Decision& decision,

@@ -33,7 +33,8 @@ class LifeNotes {
   /// empty for one that does not ride.
   [[nodiscard]] FileDescriptor admitted(ServedRing& ring, const Welcome& welcome,
                                         const Hello& hello, std::uint32_t pid);
-  void left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how);
+  /// `ended`: of a rank, below which epoch it has ended all.
+  void left(ServedRing& ring, std::uint64_t consumer_id, RankLoss how, std::uint64_t ended);
   /// Where the producer before was when it was killed, as those that come say.
   void note_death(const ReturningMembers::Decision& decision, const ProducerOptions& options);
   /// An earlier producer's rank is gone, and others of its group came.

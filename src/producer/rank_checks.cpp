@@ -107,7 +107,16 @@ Refusal RankChecks::broken(const std::string& group, const std::string& why) con
                group, why)};
 }
 
+std::optional<Refusal> RankChecks::refusal_if_read_all(const Hello& hello) const {
+  const std::uint64_t length = options_.samples_per_epoch;
+  const bool ends = options_.epochs != 0 && length != 0 && hello.join == Join::at;
+  if (!ends || hello.cursor / length < options_.epochs) return std::nullopt;
+  return Refusal{RefusalKind::finished,
+                 stream_text() + "this rank has read the last epoch to its end"};
+}
+
 Refusal RankChecks::refusal_of_late(const Hello& hello) const {
+  if (auto finished = refusal_if_read_all(hello)) return std::move(*finished);
   const auto lost = groups_.lost_of(hello.group);
   return broken(hello.group, lost
                                  ? lost->text()

@@ -36,6 +36,8 @@ class RankChecks {
   [[nodiscard]] bool refuse_taken(const std::vector<WaitingRank>& ranks,
                                   std::vector<RankNews>& news);
   [[nodiscard]] Refusal broken(const std::string& group, const std::string& why) const;
+  /// Of a rank that comes back at the stream's end: it has all that a group gets.
+  [[nodiscard]] std::optional<Refusal> refusal_if_read_all(const Hello& hello) const;
   /// Of a rank that comes back where it is decided where the stream goes on, and no place was kept.
   [[nodiscard]] Refusal refusal_of_late(const Hello& hello) const;
 

@@ -216,7 +216,7 @@ void Reception::left(ConsumerKey key, Leaving how) {
   const auto seat = seat_of(key);
   if (!seat) return;
   seat->ring.writer().remove(seat->index, key);
-  life_.left(seat->ring, key, loss_of(how));
+  life_.left(seat->ring, key, loss_of(how), groups_.ended_by(key));
   parts_.rings.note_leave(seat->ring);
   {
     const std::lock_guard lock(mutex_);

@@ -7,16 +7,18 @@
 
 namespace batchcast::inline v0_1::detail {
 
-RankProgress RankProgress::at(std::uint64_t position, std::uint64_t samples_per_epoch) noexcept {
+RankProgress RankProgress::at(std::uint64_t position, const EpochGrid& grid) noexcept {
   if (position == 0) return {};
-  const std::uint64_t length = std::max<std::uint64_t>(samples_per_epoch, 1);
+  const std::uint64_t length = std::max<std::uint64_t>(grid.samples_per_epoch, 1);
+  const std::uint64_t epochs = grid.epochs;
+  if (epochs != 0 && position / length >= epochs) return {epochs, epochs, epochs};
   const std::uint64_t epoch = (position - 1) / length;
   return {epoch, position / length, epoch + 1};
 }
 
 ReturningGroups::ReturningGroups(const Life* before, const ReturningMembers::Decision& decision,
-                                 std::uint64_t samples_per_epoch, ServedRing& host)
-    : samples_per_epoch_(samples_per_epoch), host_(host) {
+                                 const EpochGrid& grid, ServedRing& host)
+    : grid_(grid), host_(host) {
   for (const ReturningMembers::Place& place : decision.places) note(place);
   for (auto& [name, group] : groups_) find_lost(group, name, before);
 }
@@ -71,7 +73,7 @@ void ReturningGroups::lose(Returned& group, const GroupNews::Lost& lost) {
 std::optional<LostRank> ReturningGroups::lost_for(const std::string& group,
                                                   std::uint64_t position) const {
   const auto& lost = groups_.at(group).lost;
-  if (!lost || RankProgress::at(position, samples_per_epoch_).reading <= lost->from) {
+  if (!lost || RankProgress::at(position, grid_).reading <= lost->from) {
     return std::nullopt;
   }
   return lost->rank;
@@ -84,7 +86,7 @@ bool ReturningGroups::has(const std::string& group, std::uint32_t rank) const {
 }
 
 void ReturningGroups::seat(const std::string& group, SeatedRank rank, std::uint64_t position) {
-  const RankProgress progress = RankProgress::at(position, samples_per_epoch_);
+  const RankProgress progress = RankProgress::at(position, grid_);
   rank.ended_before = progress.ended_before;
   rank.may_have_ended = progress.may_have_ended;
   groups_.at(group).ranks.insert_or_assign(rank.rank, std::move(rank));
@@ -94,7 +96,7 @@ void ReturningGroups::give_up(const std::string& group, std::uint32_t rank,
                               std::uint64_t position) {
   Returned& returned = groups_.at(group);
   SeatedRank& gone = returned.ranks.at(rank);
-  gone.epochs_ended = RankProgress::at(position, samples_per_epoch_).ended_before;
+  gone.epochs_ended = RankProgress::at(position, grid_).ended_before;
   if (!lost_for(group, position)) {
     lose(returned, {{rank, gone.pid, RankLoss::evicted}, gone.epochs_ended});
   }

@@ -14,19 +14,25 @@
 
 namespace batchcast::inline v0_1::detail {
 
+/// The epochs of a stream that a group rides on.
+struct EpochGrid {
+  std::uint64_t samples_per_epoch = 0;
+  std::uint64_t epochs = 0;  ///< 0: endless
+};
+
 /// Which epochs a rank has behind it that stands at a position, where epochs have one length. At an
-/// epoch's end it may not have said so yet.
+/// epoch's end it may not have said so yet. At the stream's end it has: it gets no place there any
+/// more, from which it could say so.
 struct RankProgress {
   std::uint64_t ended_before = 0;    ///< it has ended all below
   std::uint64_t may_have_ended = 0;  ///< the latest one that it may have ended
   std::uint64_t reading = 0;         ///< the epoch that it may be in, + 1; 0 at the stream's begin
 
-  [[nodiscard]] static RankProgress at(std::uint64_t position,
-                                       std::uint64_t samples_per_epoch) noexcept;
+  [[nodiscard]] static RankProgress at(std::uint64_t position, const EpochGrid& grid) noexcept;
   /// Of one that is no rank, `world` 0, nothing.
   [[nodiscard]] static RankProgress of(std::uint32_t world, std::uint64_t position,
-                                       std::uint64_t samples_per_epoch) noexcept {
-    return world == 0 ? RankProgress() : at(position, samples_per_epoch);
+                                       const EpochGrid& grid) noexcept {
+    return world == 0 ? RankProgress() : at(position, grid);
   }
 };
 
@@ -38,7 +44,7 @@ class ReturningGroups {
   /// `before`: what that producer left; null where that is not known. `host`: stands for the ring
   /// of those that are gone.
   ReturningGroups(const Life* before, const ReturningMembers::Decision& decision,
-                  std::uint64_t samples_per_epoch, ServedRing& host);
+                  const EpochGrid& grid, ServedRing& host);
 
   /// The rank without which one that stands there gets nothing any more: it gives its place up.
   [[nodiscard]] std::optional<LostRank> lost_for(const std::string& group,
@@ -66,7 +72,7 @@ class ReturningGroups {
   void find_lost(Returned& group, const std::string& name, const Life* before);
   static void lose(Returned& group, const GroupNews::Lost& lost);
 
-  const std::uint64_t samples_per_epoch_;
+  const EpochGrid grid_;
   ServedRing& host_;
   std::map<std::string, Returned> groups_;
 };

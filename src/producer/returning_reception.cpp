@@ -29,6 +29,10 @@ std::string text_of_those_there(const Life& before) {
       trainers, before.pid, living == 1 ? "is" : "are", living == 1 ? "it" : "them");
 }
 
+EpochGrid grid_of(const ProducerOptions& options) {
+  return {options.samples_per_epoch, options.epochs};
+}
+
 SeatedRank seated_rank(std::uint32_t rank, std::uint32_t pid, ServedRing& ring,
                        const Admitted& admitted) {
   return {.rank = rank,
@@ -69,7 +73,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
     writer.forgo_wait();
   }
   life_.note_death(decision, parts_.options);
-  ReturningGroups groups(life_.before(), decision, writer.samples_per_epoch(), parts_.rings.host());
+  ReturningGroups groups(life_.before(), decision, grid_of(parts_.options), parts_.rings.host());
   for (const ReturningMembers::Place& place : decision.places) {
     if (place.missing && place.in_head) continue;  // a head is opened for it when it comes
     if (place.waiting) {
@@ -95,6 +99,7 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
   if (is_rank) {
     const auto lost = groups.lost_for(hello.group, hello.cursor);
     if (lost || groups.has(hello.group, hello.rank)) {
+      if (auto finished = rank_checks_.refusal_if_read_all(hello)) return std::move(*finished);
       return rank_checks_.broken(hello.group, lost ? lost->text() : "two processes are its rank");
     }
   }
@@ -104,7 +109,7 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
       return HeadReception::welcome<decltype(RankNews::said)>(*this, hello, waiting.pid);
     }
     const RankProgress progress =
-        RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
+        RankProgress::of(hello.world, hello.cursor, grid_of(parts_.options));
     auto reply =
         seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
     if (auto* seated = std::get_if<Seated>(&reply)) {
@@ -160,9 +165,9 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   hello.rank = group.rank;
   hello.world = group.world;
   hello.tail = member.tail;
-  auto reply = HeadReception::seat(
-      *this, hello, member.pid,
-      RankProgress::of(group.world, position, parts_.options.samples_per_epoch).reading);
+  auto reply =
+      HeadReception::seat(*this, hello, member.pid,
+                          RankProgress::of(group.world, position, grid_of(parts_.options)).reading);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {
     if (is_rank) groups.give_up(group.name, group.rank, position);
     throw std::runtime_error(refusal->text);
@@ -176,11 +181,8 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
 
 void Reception::set_missing(const std::string& name, bool is_missing) {
   const std::lock_guard lock(mutex_);
-  if (is_missing) {
-    missing_.insert(name);
-  } else {
-    missing_.erase(name);
-  }
+  if (is_missing) missing_.insert(name);
+  if (!is_missing) missing_.erase(name);
 }
 
 /// The member comes to the place that was kept for it; nothing where there is none.
@@ -197,15 +199,16 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   const bool goes_on = is_in_loop(hello) && hello.join == Join::at &&
                        hello.placement == parts_.rings.name_at_door(*seated.ring);
   const auto [index, id] = std::pair(seated.admitted.index, seated.admitted.consumer_id);
+  // Also where it does not go on: then the other ranks get the epochs that it has behind it.
+  const RankProgress progress =
+      RankProgress::of(hello.world, hello.cursor, grid_of(parts_.options));
+  groups_.returned(id, progress.ended_before, progress.may_have_ended);
   if (!goes_on ||
       std::holds_alternative<NotAdmitted>(seated.ring->resume(index, id, Join::at, hello.cursor))) {
     left(id, Leaving::closed);
     return std::nullopt;
   }
   seated.admission.welcome.position = hello.cursor;
-  const RankProgress progress =
-      RankProgress::of(hello.world, hello.cursor, parts_.options.samples_per_epoch);
-  groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
   note_member(seated, hello, pid);
   parts_.log(LogLevel::info, text("`{}` (pid {}) came to its place, and goes on at position {}",
                                   seated.admitted.name, pid, hello.cursor));

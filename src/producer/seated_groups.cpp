@@ -103,6 +103,12 @@ std::map<ConsumerKey, std::uint64_t> SeatedGroups::ended() const {
   return ended;
 }
 
+std::uint64_t SeatedGroups::ended_by(ConsumerKey key) const {
+  const auto all = ended();
+  const auto found = all.find(key);
+  return found == all.end() ? 0 : found->second;
+}
+
 std::optional<SeatedGroups::Found> SeatedGroups::find(ConsumerKey key) {
   for (auto group = groups_.begin(); group != groups_.end(); ++group) {
     for (SeatedRank& rank : group->second.ranks) {
@@ -208,7 +214,10 @@ std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, Stre
   if (stream == StreamState::stopped || stream == StreamState::failed) {
     return std::nullopt;
   }
-  const std::uint64_t epoch = std::max(rank.epochs_ended, rank.ended_before);
+  // What it ended with an earlier producer it does not say again: the others do not wait for that.
+  rank.epochs_ended = std::max(rank.epochs_ended, rank.ended_before);
+  meet(group);
+  const std::uint64_t epoch = rank.epochs_ended;
   if (group.lost && group.lost->from <= epoch) return std::nullopt;
   const LostRank lost{rank.rank, rank.pid, loss_of(how)};
   const std::string name = text("group `{}`", found->group->first);

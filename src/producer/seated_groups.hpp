@@ -60,6 +60,8 @@ class SeatedGroups {
   [[nodiscard]] std::optional<LostRank> lost_of(const std::string& name) const;
   /// Of each rank: it has ended all epochs below.
   [[nodiscard]] std::map<ConsumerKey, std::uint64_t> ended() const;
+  /// The same of one; 0 for a consumer that is no rank.
+  [[nodiscard]] std::uint64_t ended_by(ConsumerKey key) const;
 
   /// A rank reports the end of an epoch. It is believed about itself only, except that leaving an
   /// epoch early ends it for the group. A rank that reports an epoch which has not begun is

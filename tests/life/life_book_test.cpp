@@ -303,7 +303,7 @@ TEST_CASE("ranks that are gone stay in the file while others of their group live
   for (const std::uint32_t number : {0U, 1U, 2U}) locks.push_back(book.admit(rank(number)));
   const FileDescriptor single = book.admit(lives.member(7, 10));
   book.note({20}, 0, {{rank(1).key, {{10}, true, 4}}}, 5 * second_ns);
-  book.remove(rank(1).key, RankLoss::evicted);
+  book.remove(rank(1).key, RankLoss::evicted, 5);
   book.remove(lives.member(7, 10).key);
   locks[2].reset();  // its process dies
   const auto gone_in = [&](const Life& life) {
@@ -317,7 +317,7 @@ TEST_CASE("ranks that are gone stay in the file while others of their group live
   const std::optional<Life> before = lives.begin().before();
   REQUIRE(before);
   CHECK(gone_in(*before) == "-ed");
-  CHECK(before->members[1].ended == 4);
+  CHECK(before->members[1].ended == 5);
   CHECK_FALSE(before->members[1].gates());
   locks[0].reset();
   CHECK_FALSE(lives.begin().before());  // none lives

@@ -311,8 +311,9 @@ TEST_CASE("a desk is believed within its ring") {
 }
 
 TEST_CASE("of a rank at an epoch's end it is not known whether it has ended the epoch") {
-  const auto is_at = [](std::uint64_t position, const RankProgress& expected) {
-    const RankProgress progress = RankProgress::at(position, epoch_samples);
+  std::uint64_t epochs = 0;
+  const auto is_at = [&](std::uint64_t position, const RankProgress& expected) {
+    const RankProgress progress = RankProgress::at(position, {epoch_samples, epochs});
     CHECK(progress.ended_before == expected.ended_before);
     CHECK(progress.may_have_ended == expected.may_have_ended);
     CHECK(progress.reading == expected.reading);
@@ -321,4 +322,8 @@ TEST_CASE("of a rank at an epoch's end it is not known whether it has ended the 
   is_at(1, {0, 0, 1});
   is_at(100, {0, 1, 1});
   is_at(101, {1, 1, 2});
+  // At the stream's end it gets no place, and the others all epochs.
+  epochs = 2;
+  is_at(199, {1, 1, 2});
+  is_at(200, {2, 2, 2});
 }

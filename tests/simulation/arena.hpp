@@ -10,7 +10,7 @@
 namespace batchcast::simulation::arenas {
 
 inline constexpr std::size_t count = 25;
-inline constexpr std::size_t bytes = std::size_t{1} << 20;
+inline constexpr std::size_t bytes = std::size_t{4} << 20;
 inline constexpr std::size_t none = ~std::size_t{0};
 
 /// Where `operator new` takes memory; `none`: from malloc.

@@ -26,10 +26,11 @@ struct Mutant {
   const char* file;
   const char* what;
   const char* why;  ///< it need not be caught
+  bool lives;       ///< the world of lives judges it
 };
 constexpr Mutant mutants[] = {
 #include "mutants.inc"
-    {0, "", "", ""}};
+    {0, "", "", "", false}};
 constexpr std::uint32_t mutant_count = std::size(mutants) - 1;
 
 struct Arguments {
@@ -37,7 +38,7 @@ struct Arguments {
   std::uint64_t seed = 1;
   bool one = false;  ///< tells the story of that seed
   bool ledger = false;
-  bool all_mutants = false;
+  bool lives = false;  ///< the world of lives
   double seconds = 0;  ///< of processor time; 0: no limit
 };
 
@@ -59,15 +60,19 @@ void say_seed(int signal) {
   ::_exit(3);
 }
 
+bool runs_lives = false;
+
+Outcome run_one() { return runs_lives ? run_lives_world() : run_ring_world(); }
+
 Outcome run_seed(std::uint64_t seed) {
   running_seed = seed;
   chance().begin(seed);
-  return run_ring_world();
+  return run_one();
 }
 
 Outcome run_draws(const std::vector<std::uint32_t>& draws) {
   chance().replay(draws);
-  return run_ring_world();
+  return run_one();
 }
 
 /// What has to stay the same while a schedule is shrunk: the fault without its numbers.
@@ -178,6 +183,7 @@ void print_ledger() {
 int try_here(Arguments arguments, std::uint32_t number) {
   const Mutant& mutant = mutants[number - 1];
   chosen_mutant = number;
+  runs_lives = mutant.lives;
   std::uint64_t ran = 0;
   std::uint64_t seed = 0;
   Outcome last;
@@ -256,6 +262,8 @@ int main(int argc, char** argv) {
       arguments.one = true;
     } else if (word == "--ledger") {
       arguments.ledger = true;
+    } else if (word == "--lives") {
+      arguments.lives = true;
     } else if (word == "--mutant") {
       tried.push_back(static_cast<std::uint32_t>(number()));
     } else if (word == "--mutants") {
@@ -269,21 +277,24 @@ int main(int argc, char** argv) {
       std::printf("%u\n", mutant_count);
       return 0;
     } else {
-      std::fprintf(stderr,
-                   "usage: %s [--schedules N] [--seconds S] [--seed N] [--story] [--ledger]\n"
-                   "       [--mutant N]... [--mutants] [--count-mutants] [--found]\n",
-                   argv[0]);
+      std::fprintf(
+          stderr,
+          "usage: %s [--schedules N] [--seconds S] [--seed N] [--lives] [--story] [--ledger]\n"
+          "       [--mutant N]... [--mutants] [--count-mutants] [--found]\n",
+          argv[0]);
       return 2;
     }
   }
   std::signal(SIGABRT, say_seed);
   std::signal(SIGSEGV, say_seed);
+  runs_lives = arguments.lives;
   if (tried.empty()) return arguments.one ? tell_story(arguments.seed) : run_all(arguments);
   int survived = 0;
   for (const std::uint32_t one : tried) {
     if (one == 0 || one > mutant_count) return 2;
     if (arguments.one) {
       chosen_mutant = one;
+      runs_lives = mutants[one - 1].lives;
       return tell_story(arguments.seed);
     }
     survived += try_mutant(arguments, one);

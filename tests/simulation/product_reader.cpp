@@ -3,6 +3,8 @@
 
 // The reader's code as the simulation compiles it.
 #include <batchcast/core/group.ipp>
+#include <batchcast/core/options.ipp>
+#include <batchcast/core/placement.ipp>
 #include <batchcast/core/printable.ipp>
 #include <batchcast/core/text.ipp>
 #include <batchcast/ring/epoch_receipt.ipp>

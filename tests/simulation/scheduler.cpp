@@ -65,7 +65,8 @@ struct Line {
   std::uint64_t deaths = 0;
 };
 
-constexpr std::size_t lines_max = 2048;
+constexpr std::uint32_t lines_max = 2048;
+constexpr std::uint32_t lines_of_words = 1536;  ///< the rest are of the simulated kernel
 
 struct Scheduler {
   std::array<Fibre, fibres_max> fibres;
@@ -554,11 +555,23 @@ void take_turn() noexcept {
   if (next != it.current) jump(next);
 }
 
-void note_step(const std::source_location& where) noexcept {
+namespace {
+
+void note_step_at(std::uint32_t number, const std::source_location& where) noexcept {
   ++it.outcome.steps;
-  Line& line = it.lines[where.line() % lines_max];
+  Line& line = it.lines[number];
   if (line.steps++ == 0) line.where = where;
-  if (it.current != nullptr) it.current->last_line = where.line() % lines_max;
+  if (it.current != nullptr) it.current->last_line = number;
+}
+
+}  // namespace
+
+void note_step(const std::source_location& where) noexcept {
+  note_step_at(where.line() % lines_of_words, where);
+}
+
+void note_kernel_step(const std::source_location& where) noexcept {
+  note_step_at(lines_of_words + where.line() % (lines_max - lines_of_words), where);
 }
 
 void note_change(const void* word, std::size_t bytes, std::uint64_t value) noexcept {

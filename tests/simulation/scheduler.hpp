@@ -147,6 +147,8 @@ class Outside {
 extern std::int64_t steps_left;  ///< until the scheduler is asked
 void take_turn() noexcept;
 void note_step(const std::source_location& where) noexcept;
+/// The same of what the simulated kernel does.
+void note_kernel_step(const std::source_location& where) noexcept;
 void note_change(const void* word, std::size_t bytes, std::uint64_t value) noexcept;
 
 inline void step() noexcept {
@@ -154,6 +156,11 @@ inline void step() noexcept {
 }
 inline void step(const std::source_location& where) noexcept {
   note_step(where);
+  step();
+}
+inline void kernel_step(
+    const std::source_location& where = std::source_location::current()) noexcept {
+  note_kernel_step(where);
   step();
 }
 inline void changed(const void* word, std::size_t bytes, std::uint64_t value) noexcept {

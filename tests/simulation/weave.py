@@ -33,7 +33,11 @@ def main():
     table, checkout, out = map(pathlib.Path, sys.argv[1:4])
     texts = {}
     mutants = []
+    judge = "ring"
     for line, parts in lines_of(table):
+        if parts[0] == "world":
+            judge = parts[1]
+            continue
         kind, name, old = parts[:3]
         news = parts[3:] if kind in ("set", "change") else []
         why = ""
@@ -55,7 +59,7 @@ def main():
             for new in news or [None]:
                 numbers.append(len(mutants) + 1)
                 what = f"without {old}" if kind == "drop" else f"{new} for {old}"
-                mutants.append((line, name, what, why))
+                mutants.append((line, name, what, why, judge))
         at = -1
         for _ in range(place + 1):
             at = text.index(old, at + 1)
@@ -73,8 +77,8 @@ def main():
     (out / "woven.hpp").write_text("#pragma once\n" + "".join(f"// {name}\n" for name in sorted(texts)))
     quote = lambda text: '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
     with open(out / "mutants.inc", "w") as listed:
-        for line, name, what, why in mutants:
-            listed.write(f"{{{line}, {quote(name)}, {quote(what)}, {quote(why)}}},\n")
+        for line, name, what, why, judge in mutants:
+            listed.write(f"{{{line}, {quote(name)}, {quote(what)}, {quote(why)}, {str(judge == 'lives').lower()}}},\n")
 
 
 main()

@@ -12,4 +12,8 @@ namespace batchcast::simulation {
 /// a process. Nothing of it is kept.
 Outcome run_ring_world();
 
+/// The same of a pure stream that up to three producers serve one after the other, with trainers
+/// that go on, and a group of ranks.
+Outcome run_lives_world();
+
 }  // namespace batchcast::simulation

@@ -96,8 +96,7 @@ BATCHCAST_INLINE bool RankReader::enter_epoch(Look& look, Room room) {
 BATCHCAST_INLINE bool RankReader::may_begin(StreamState state) {
   const bool met = has_met(state);
   if (!met) cursor_.look_for_end();  // one that is known already is not awaited in `sleep`
-  const std::uint64_t epoch = next_epoch();
-  if (exists(epoch)) check_group(epoch);
+  check_group(next_epoch());
   return met;
 }
 
@@ -163,7 +162,8 @@ BATCHCAST_INLINE RowPlace RankReader::end_of_drain() const noexcept {
 }
 
 BATCHCAST_INLINE void RankReader::take_over(const RankReader& last) noexcept {
-  state_.take_over(last.state_, cursor_.between_epochs() ? 0 : cursor_.epoch() + 1);
+  const bool reads = !cursor_.between_epochs() && exists(cursor_.epoch());
+  state_.take_over(last.state_, reads ? cursor_.epoch() + 1 : 0);
 }
 
 // ---- is the epoch over?
@@ -225,10 +225,11 @@ BATCHCAST_INLINE void RankReader::tell_end(RowPlace at, bool early) noexcept {
 
 // ---- the group breaks
 
-/// Throws GroupBroken if a rank is gone without which that epoch is not available.
+/// Throws GroupBroken if a rank is gone without which that epoch is not available. Beyond the last
+/// one there is nothing to lose.
 BATCHCAST_INLINE void RankReader::check_group(std::uint64_t epoch) {
   const auto lost = state_.lost_for(epoch);
-  if (!lost) return;
+  if (!lost || !exists(epoch)) return;
   reader_.check();  // the entry may be another consumer's by now
   // That rank may have gone because the stream is over: then this one learns that as well.
   const StreamState state = cursor_.state();

@@ -373,7 +373,8 @@ BATCHCAST_INLINE RingReader::Rest RingReader::pass_rest(Counted counted) noexcep
     receipt_.spoil();
     return Rest::skipped;
   }
-  if (cursor_.published() <= cursor_.epoch_start()) {
+  const std::uint64_t start = cursor_.epoch_start();
+  if (cursor_.published() <= start && cursor_.position() <= start) {
     cursor_.leave_unbegun();  // no consumer has a sample of it: nothing is to be given up yet
     return Rest::unbegun;
   }

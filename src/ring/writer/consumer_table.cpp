@@ -93,8 +93,9 @@ const ConsumerRecord& ConsumerTable::add(const AdmitRequest& request, std::uint3
   consumer.paused = paused;
   consumer.observes = request.observes;
   consumer.mirrors = request.mirrors;
-  consumer.released_min = consumer.released_max = start.position;
-  // It may leave that epoch while it drains an earlier producer's ring.
+  consumer.released_min = start.position;
+  consumer.released_max = released_from(start);
+  // At an epoch's beginning too: it may leave that one while it drains an earlier producer's ring.
   if (const auto end = ledger_.end_of(ledger_.epoch_of(start.position)); end && request.in_loop) {
     consumer.released_max = *end;
   }
@@ -138,11 +139,19 @@ void ConsumerTable::pause(ConsumerRecord& consumer) noexcept {
 void ConsumerTable::resume(ConsumerRecord& consumer, StartPoint start) noexcept {
   // The desk may hold anything by now: it is written, and not read back.
   ordered::set_release(consumer.desk->skipping, start.skipping);
-  consumer.released_min = consumer.released_max = start.position;
+  consumer.released_min = start.position;
+  consumer.released_max = released_from(start);
   consumer.skipping = start.skipping;
   consumer.paused = false;
   ordered::set_release(consumer.desk->released, start.position);
   ordered::set(board_.consumer(consumer.index).paused, 0);
+}
+
+/// One that goes on in the middle of an epoch may leave that one before the stream is there.
+std::uint64_t ConsumerTable::released_from(StartPoint start) const noexcept {
+  if (start.position == 0) return 0;
+  const auto end = ledger_.end_of(ledger_.epoch_of(start.position - 1));
+  return std::max(start.position, end.value_or(0));
 }
 
 std::string ConsumerTable::validate(ConsumerRecord& consumer) const {

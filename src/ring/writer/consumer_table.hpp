@@ -52,6 +52,7 @@ class ConsumerTable {
 
   /// Takes over what the consumer's desk says, or returns what is wrong with it.
   [[nodiscard]] std::string validate(ConsumerRecord& consumer) const;
+  [[nodiscard]] std::uint64_t released_from(StartPoint start) const noexcept;
   /// The position last accepted from its desk. Nothing while it skips an epoch whose end is not
   /// known: it does not gate then.
   [[nodiscard]] std::optional<std::uint64_t> position_of(
