@@ -18,6 +18,7 @@
 #include "producer/returning_members.cpp"
 #include "producer/returning_reception.cpp"
 #include "producer/seated_groups.cpp"
+#include "producer/slow_trainer.cpp"
 
 namespace batchcast::inline v0_1 {
 

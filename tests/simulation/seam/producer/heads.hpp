@@ -38,6 +38,7 @@ class Heads {
     return NotOpen();
   }
   [[nodiscard]] bool is_making() const { return false; }
+  [[nodiscard]] std::optional<std::uint64_t> own_place_window_ns() const { return std::nullopt; }
   void close(const HostRing&) {}
   void look(std::uint64_t) {}
   void stop(const std::string&) noexcept {}
