@@ -307,8 +307,8 @@ class Consumer:
     Its course
 
     pace: `lockstep`: the producer waits, and no sample is missed; `free`: it does not wait.
-    join: Where to begin: `rewind`, at this epoch's start if the ring has it, else at the next's;
-        `next_epoch`; `now`, within an epoch; `at`, the position `cursor`.
+    join: Where to begin: `rewind`, at this epoch's start if a ring has it or a head can open there,
+        else at the next's; `next_epoch`; `now`, within an epoch; `at`, the position `cursor`.
     cursor: Position to begin at, with `join` at.
     cursor_row: With `join` at and a `window`: the row inside the sample at `cursor`.
     between_epochs: `hold`: the producer waits between two loops as well; `let_go`: only inside a
