@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the batchcast authors
-"""look_at_trace.py FILE [BEFORE AFTER]: whether a trace is whole, and spans of each track nest.
+"""look_at_trace.py FILE [BEFORE AFTER LATE]: whether a trace is whole, and spans of each track nest.
 
-BEFORE and AFTER are what `ls --json` said right before and after it: seconds of the stages agree.
+BEFORE and AFTER are what `ls --json` said right before and after it, LATE what it said a second later: seconds of the
+stages agree.
 """
 import collections
 import json
@@ -32,8 +33,7 @@ for (process, thread), spans in tracks.items():
 if len(sys.argv) == 2:
     sys.exit()
 
-with open(sys.argv[2]) as before, open(sys.argv[3]) as after:
-    first, last = json.load(before)[0], json.load(after)[0]
+first, last, late = (json.load(open(path))[0] for path in sys.argv[2:5])
 assert {"worker 1", "worker 2", "quick", "slow"} <= set(names.values()), names
 
 
@@ -52,10 +52,20 @@ def grew(key):
     return last[key] - first[key]
 
 
-# What workers say is up to a fifth of a second old, and more on a busy machine. But all of their time is in one of
-# the three: so much lay between the two that the looks saw, of which the trace may miss the end.
-seen_s = sum(map(grew, ("reading_seconds", "making_seconds", "waiting_seconds"))) / last["workers"]
-outside_workers_s = seen_s - traced_s
+# All of the workers' time is in one of the three, and so much lay between the two looks. Within the trace a worker's
+# time is in no span where that had not ended, or where other processes had the processor between two spans.
+seen_s = sum(map(grew, ("reading_seconds", "making_seconds", "waiting_seconds")))
+of_workers_s = last["workers"] * traced_s
+in_no_span_s = of_workers_s - seconds("making", "waiting")
+assert in_no_span_s < of_workers_s / 4, (in_no_span_s, of_workers_s)
+
+
+def workers_agree(what, key):
+    """What workers say is old, by how much is not known. A second later it has all of the trace."""
+    traced, most = seconds(what), late[key] - first[key]
+    least = grew(key) - max(seen_s - of_workers_s, 0) - in_no_span_s
+    print(what, least, traced, most)
+    assert least - 0.05 <= traced <= most + 0.05, (what, least, traced, most)
 
 
 def agrees(what, traced, grew, outside_s):
@@ -70,8 +80,8 @@ def grew_of(key):
     return sum(one[key] - before_of[one["id"]] for one in last["consumers"])
 
 
-agrees("making", seconds("making"), grew("making_seconds"), outside_workers_s)
-agrees("waiting", seconds("waiting"), grew("waiting_seconds"), outside_workers_s)
+workers_agree("making", "making_seconds")
+workers_agree("waiting", "waiting_seconds")
 agrees("waits for samples", seconds("waits for samples"), grew_of("wait_seconds"), outside_s)
 agrees("the ring waits for it", seconds("the ring waits for it"), grew_of("waited_for_seconds"), outside_s)
 released = sum(span["args"]["released"] for spans in tracks.values() for span in spans if span["name"] == "step")
