@@ -57,8 +57,17 @@ def is_first_time(config: dict[str, Any]) -> bool:
     return True
 
 
+def wait_for_trials_of_nodes(config: dict[str, Any], nodes: int) -> None:
+    """Short trials all run on the node whose workers start first."""
+    Path(config["marks"], f"node-{node_id()}").touch()
+    until = time.monotonic() + 60
+    while len(list(Path(config["marks"]).glob("node-*"))) < nodes and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 def sweep_trial(config: dict[str, Any]) -> None:
     """Reads one epoch. Some workers are killed in its middle, the first time."""
+    wait_for_trials_of_nodes(config, 3)
     with bc.Consumer("sweep", 16, start=start_of(config)) as consumer:
         if is_first_time(config) and config["trial"] in config["killed"]:
             assert consumer.next() is not None
