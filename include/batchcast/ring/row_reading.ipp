@@ -251,6 +251,7 @@ BATCHCAST_INLINE void RowReading::deliver(Run& run) {
     const RowCounts counts = {is_own ? one.rows - cut : 0, 0, cut, 0};
     receipt_.pass_rows(there.first, there.end(), counts, is_own ? 0 : one.rows);
   }
+  count_gap(at, run.next().position);  // at an epoch's end: samples that were dropped
   ordered::count(desk_.oversized,
                  cut_.dropped() + (cut_.runs()[options_.share].oversized ? 1U : 0U));
   if (run.position != run.batch_start) leases_.release_before_oldest();
