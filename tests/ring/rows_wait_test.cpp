@@ -225,6 +225,29 @@ TEST_CASE("a group whose batch has samples beyond its budget gets no advice to s
                         !Contains("smaller budget"));
 }
 
+TEST_CASE("of what is dropped behind a batch that is split, the first rank has the receipt",
+          "[rows][ring]") {
+  RowRing ring(16, {40}, epochs_of(4, 1));
+  AdmitRequest request = joining(Join::rewind);
+  request.group = {"job", 0, 2};
+  RowConsumer first(ring, request, with_budget(0, 4, Oversize::drop));
+  request.group.rank = 1;
+  RowConsumer second(ring, request, with_budget(0, 4, Oversize::drop));
+  make(ring, {2, 2, 9, 9});
+  for (RowConsumer* rank : {&first, &second}) {
+    Run run;
+    REQUIRE(rank->as_rank->next(64, 0, run) == Next::batch);
+    CHECK(run.size == 1);
+    rank->reader->give_back(run.lease);
+    CHECK(rank->as_rank->next(64, 0, run) == Next::end_of_epoch);
+    REQUIRE(rank->told);
+    CHECK(rank->told->known);
+    CHECK(rank->told->rows.all == 22);
+  }
+  CHECK(first.told->receipt.count == 3);
+  CHECK(second.told->receipt.count == 1);
+}
+
 TEST_CASE("a reader that left its epoch gets an error where it holds the rows for the rest of it",
           "[rows][ring]") {
   RowRing ring(16, {10}, epochs_of(0));
