@@ -85,7 +85,9 @@ until_true lists '"stream":"images"' || fail "no stream: $(cat "$work/serve.err"
 for name in quick slow; do
   timeout 120 "$batchcast" consume images --name $name --batch-size 32 >/dev/null 2>&1 &
 done
-until_true lists '"name":"slow"' || fail "no trainer"
+for name in quick slow; do
+  until_true lists "\"name\":\"$name\"" || fail "no trainer"
+done
 starts --listen 127.0.0.1:0 --interval 0.2 --consumers 1 --host-name metrics.example
 answers 200 '^batchcast_stream_up\{stream="images"\} 1$' /metrics
 header '^content-type: text/plain; version=0.0.4; charset=utf-8'
