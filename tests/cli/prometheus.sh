@@ -23,7 +23,9 @@ until_true lists '"stream":"images"' || fail "no stream: $(cat "$work/serve.err"
 for name in quick slow '"na\me" {x="y"}'; do
   timeout 200 "$batchcast" consume images --name "$name" --batch-size 32 >/dev/null 2>&1 &
 done
-until_true lists '"name":"slow"' || fail "no trainer"
+for name in quick slow; do
+  until_true lists "\"name\":\"$name\"" || fail "no trainer"
+done
 "$batchcast" metrics --listen 127.0.0.1:0 --interval 0.2 --consumers 2 >"$work/metrics.out" 2>"$work/metrics.err" &
 exporter=$!
 until_true grep -q token= "$work/metrics.out" || fail "no exporter: $(cat "$work/metrics.err")"

@@ -66,7 +66,9 @@ expect 3 'no stream `image` is served. Did you mean `images`' top --stream image
 for name in quick slow; do
   timeout 120 "$batchcast" consume images --name $name --batch-size 32 >/dev/null 2>&1 &
 done
-until_true lists '"name":"slow"' || fail "no trainer"
+for name in quick slow; do
+  until_true lists "\"name\":\"$name\"" || fail "no trainer"
+done
 ! cat /proc/pressure/cpu >/dev/null 2>&1 || has_pressure=pressure
 expect 0 '^images  running  epoch' top --once --interval 0.3
 grep -q '^  quick  *host  *running  ' "$work/out" || fail "no line of a trainer"
