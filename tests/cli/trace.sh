@@ -77,6 +77,16 @@ until_true off_again || fail "a killed trace goes on"
 same "what it left" "killed.json*" "$(echo killed.json*)"
 expect 0 'spans' trace images 100ms --out t.json
 
+# traced_stream NAME FILE    a stream, its `producer`, and a trace of it in the background, `long`
+traced_stream() {
+  "$batchcast" serve synthetic:8 --stream "$1" --samples 100 --memory 1MiB >/dev/null 2>&1 &
+  producer=$!
+  until_true test -S "$work/streams/$1/door" || fail "no stream"
+  timeout 60 "$batchcast" trace "$1" 30s --out "$2" >"$work/long" 2>&1 &
+  long=$!
+  until_true traces || fail "no trace began"
+}
+
 echo "-- a stream that ends, and one whose producer is killed"
 timeout 60 "$batchcast" trace images 30s --out ended.json >"$work/long" 2>&1 &
 long=$!
@@ -85,35 +95,23 @@ expect 0 'is stopped' stop images
 wait $long
 same "its exit code" 4 $?
 looks_whole ended.json
-"$batchcast" serve synthetic:8 --stream killed --samples 100 --memory 1MiB >/dev/null 2>&1 &
-served=$!
-until_true test -S "$work/streams/killed/door" || fail "no stream"
-producer=$served
-timeout 60 "$batchcast" trace killed 30s --out died.json >"$work/long" 2>&1 &
-long=$!
-until_true traces || fail "no trace began"
-kill -KILL $served
+traced_stream killed died.json
+kill -KILL $producer
 wait $long
 same "its exit code" 4 $?
-wait $served
+wait $producer
 looks_whole died.json
 expect 3 'is dead' trace killed 1s
 
 echo "-- a producer that is stopped for longer than it records unasked"
-"$batchcast" serve synthetic:8 --stream paused --samples 100 --memory 1MiB >/dev/null 2>&1 &
-served=$!
-until_true test -S "$work/streams/paused/door" || fail "no stream"
-producer=$served
-timeout 60 "$batchcast" trace paused 30s --out paused.json >"$work/long" 2>&1 &
-long=$!
-until_true traces || fail "no trace began"
-kill -STOP $served
+traced_stream paused paused.json
+kill -STOP $producer
 sleep 6
-kill -CONT $served
+kill -CONT $producer
 wait $long
 same "its exit code" 4 $?
 grep -q 'or its producer was stopped for more than 5 s' "$work/long" || fail "it says $(cat "$work/long")"
 looks_whole paused.json
 expect 0 'is stopped' stop paused
-wait $served
+wait $producer
 finish
