@@ -233,6 +233,11 @@ void Process::signal(int number) const noexcept {
 
 void Process::kill() const noexcept { signal(SIGKILL); }
 
+void Process::kill_and_wait() {
+  kill();
+  static_cast<void>(wait());
+}
+
 End Process::wait(int timeout_ms) {
   if (end_) return *end_;
   End end;

@@ -82,6 +82,7 @@ class Process {
   void signal(int number) const noexcept;
   void kill() const noexcept;
   [[nodiscard]] End wait(int timeout_ms = 20'000);
+  void kill_and_wait();
   /// What it has written to stderr.
   [[nodiscard]] std::string errors() const;
 

@@ -31,11 +31,6 @@ Process serve_on(const std::string& places, std::vector<std::string> more = {}) 
   return producer;
 }
 
-void kill(Process& producer) {
-  producer.kill();
-  static_cast<void>(producer.wait());
-}
-
 }  // namespace
 
 TEST_CASE("trainers on GPUs ride through kills of their producer", "[ride][gpu][short]") {
@@ -58,7 +53,7 @@ TEST_CASE("trainers on GPUs ride through kills of their producer", "[ride][gpu][
   }
   for (std::uint64_t kills = scaled(6, 2); kills > 0; --kills) {
     pause_us(1'000 + random() % 700'000);
-    kill(producer);
+    producer.kill_and_wait();
     if (random() % 3 == 0) pause_us(random() % 100'000);
     producer = serve_on("cuda:0,cuda:1");
   }
@@ -90,7 +85,7 @@ TEST_CASE("a trainer on a GPU that validates meanwhile keeps its place", "[ride]
   static_cast<void>(trains.expect("attached"));
   pause_us(1'200'000);  // where it is is noted once a second
   for (int life = 0; life < 2; ++life) {
-    kill(producer);
+    producer.kill_and_wait();
     producer = serve_on("cuda:0");
     pause_us(500'000);
   }
@@ -114,7 +109,7 @@ TEST_CASE("a GPU without room for two rings gets the next one once the last is d
   }
   for (int life = 0; life < 2; ++life) {
     pause_us(200'000);
-    kill(producer);
+    producer.kill_and_wait();
     producer = serve_on("cuda:0", {"device_memory=700000"});
   }
   for (Process& rider : riders) {
@@ -142,7 +137,7 @@ TEST_CASE("ranks on GPUs of their own ride through kills of their producer",
   for (Process& rank : ranks) static_cast<void>(rank.expect("attached"));
   for (int kills = 0; kills < 3; ++kills) {
     pause_us(100'000 + random() % 400'000);
-    kill(producer);
+    producer.kill_and_wait();
     producer = serve_on("cuda:0,cuda:1", {"ordered=1"});
   }
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {

@@ -43,11 +43,6 @@ Process serve_again(std::vector<std::string> more = {}) {
   return producer;
 }
 
-void kill(Process& producer) {
-  producer.kill();
-  static_cast<void>(producer.wait());
-}
-
 std::vector<Process> send_ranks(std::uint32_t world, const std::vector<std::string>& more) {
   std::vector<Process> ranks;
   for (std::uint32_t rank = 0; rank < world; ++rank) {
@@ -103,7 +98,7 @@ TEST_CASE("ranks of a group ride through kills of their producer", "[ride][group
                          "tail=" + tail, "pause_us=" + std::to_string(9'000 * world)});
   for (std::uint64_t death = 0; death < kills; ++death) {
     pause_us(1'000 + random() % (random() % 3 == 0 ? 100'000 : 500'000));
-    kill(producer);
+    producer.kill_and_wait();
     if (random() % 3 == 0) pause_us(random() % 100'000);
     producer = serve_again();
   }
@@ -139,7 +134,7 @@ TEST_CASE("a rank that validates meanwhile keeps its place, and so its group",
   }
   pause_us(1'500'000);                    // their places are noted
   for (int life = 0; life < 2; ++life) {  // rank 0 comes to neither of these
-    kill(producer);
+    producer.kill_and_wait();
     producer = serve_again();
     CHECK(ranks[1]->next().value().position() == 410 + static_cast<std::uint64_t>(life) * 20);
     pause_us(300'000);
@@ -162,7 +157,7 @@ TEST_CASE("a rank that dies without a producer breaks its group", "[ride][groups
   std::vector<Process> ranks = send_ranks(3, {"batch=10"});
   producer.expect("made");
   pause_us(200'000);  // all wait for more
-  kill(producer);
+  producer.kill_and_wait();
   const std::uint64_t began_ns = now_ns();
   if (comes_first) {
     ranks[1].signal(SIGSTOP);  // its place is kept
@@ -196,7 +191,7 @@ TEST_CASE("no other process takes a rank's place, or changes its group", "[ride]
   REQUIRE(detail::from_hex(ranks[0]->identity(), resumes.identity));
   REQUIRE(detail::from_hex(ranks[0]->incarnation(), resumes.incarnation));
   resumes.consumer_id = 12'345;  // no rank's
-  kill(producer);
+  producer.kill_and_wait();
   // It says hello before the ranks do.
   const auto [rank, world] = GENERATE(std::pair{1U, 2U}, std::pair{4U, 5U});
   ConsumerOptions liar = rank_options(rank, world, 10);
@@ -228,7 +223,7 @@ TEST_CASE("a rank that left before the death breaks its group at its epoch's end
   for (int i = 0; i < 5; ++i) CHECK(ranks[1]->next());
   ranks[0].reset();
   pause_us(500'000);  // its end is noted
-  kill(producer);
+  producer.kill_and_wait();
   producer = serve_again();
   CHECK(rest_of_loop(*ranks[1]).size() == 45);  // all of the epoch that it had
   CHECK_THROWS_WITH(ranks[1]->next(), Contains("rank 0") && Contains("left"));
@@ -243,7 +238,7 @@ TEST_CASE("what a rank told a dead producer it tells the next one", "[ride][grou
     producer.expect("made");
     CHECK(rest_of_loop(*ranks[0]).size() == 50);
     for (int i = 0; i < 5; ++i) CHECK(ranks[1]->next());
-    kill(producer);
+    producer.kill_and_wait();
     producer = serve_again();
     auto other = beside([&] { return ranks[0]->next().value().position(); });
     CHECK(rest_of_loop(*ranks[1]).size() == 45);
@@ -259,7 +254,7 @@ TEST_CASE("what a rank told a dead producer it tells the next one", "[ride][grou
     for (auto& rank : ranks) {
       for (int i = 0; i < 3; ++i) CHECK(rank->next());
     }
-    kill(producer);
+    producer.kill_and_wait();
     pause_us(100'000);
     for (const Batch& batch : *ranks[0]) {
       CHECK(batch.position() == 60);
@@ -282,7 +277,7 @@ TEST_CASE("a next producer whose ring has no room for a group's batch says so",
   CHECK(ranks[0]->next());
   CHECK(ranks[1]->next());
   producer.expect("made");
-  kill(producer);
+  producer.kill_and_wait();
   producer = serve_again({"memory=196608"});
   CHECK_THROWS_WITH(
       [&] {

@@ -119,7 +119,8 @@ struct Trainer {
   bool goes = false;        ///< as it drew
   bool ended = false;
   bool read_all = false;
-  bool read_alone = false;  ///< to the end of a ring whose producer had died: no producer heard of it
+  bool read_alone =
+      false;  ///< to the end of a ring whose producer had died: no producer heard of it
   // What it does.
   Group group;
   std::uint32_t batch = 1;
