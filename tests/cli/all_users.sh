@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/support.sh"
 python=/usr/bin/python3
 
-# Users of nobody else on this machine, and a copy of the command that they reach.
+# Users of nobody else on this machine, and copies of what they run, which they reach.
 user=61701
 other=61702
 theirs=/tmp/batchcast-$user
@@ -27,6 +27,7 @@ clean_up_users() {
 trap clean_up_users EXIT
 chmod 755 "$work"
 cp "$batchcast" "$work/batchcast"
+cp "$here/hostile_streams.py" "$work/hostile_streams.py"
 as() {
   uid=$1
   shift
@@ -62,8 +63,8 @@ same "the exit code for who is not root" 2 $?
 
 echo "-- what a hostile user puts there"
 touch "$work/not-theirs"
-as $other $python "$here/hostile_streams.py" $others "$work/not-theirs" 2>/dev/null &
-until_true test -e $others/ready || fail "the hostile streams are not there"
+as $other $python "$work/hostile_streams.py" $others "$work/not-theirs" 2>"$work/hostile.err" &
+until_true test -e $others/ready || fail "the hostile streams are not there: $(cat "$work/hostile.err")"
 began=$(date +%s%N)
 expect 0 "of-$user" top --all-users --once --interval 0.2 --json
 took_ms=$((($(date +%s%N) - began) / 1000000))

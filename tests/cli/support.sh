@@ -11,8 +11,9 @@ checks=0
 failures=0
 
 clean_up() {
+  jobs -p >"$work/jobs"  # not $(jobs -p): dash lists no jobs to a subshell
   # shellcheck disable=SC2046
-  kill $(jobs -p) 2>/dev/null
+  kill $(cat "$work/jobs") 2>/dev/null
   wait
   rm -rf "$work"
 }
