@@ -8,6 +8,8 @@
 # soak.sh --kills [PRODUCERS [BINARY]]: the storms of producers' deaths alone, until that many
 # producers (1,000 unless told otherwise), and ten times as many trainers, were killed.
 # soak.sh --restarts [BINARY]: the 1,000 restarts alone.
+# soak.sh --nodes [N [BUILD]]: N nodes of Ray (100 unless told otherwise) are taken away without grace, one
+# after the other, from a trial that goes on at its checkpoint on the next one.
 # BATCHCAST_SOAK_SEED is the first seed. With --simulate they are schedules of the simulation, on all processors.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -41,6 +43,28 @@ simulate() {
 
 if [ "${1:-}" = --simulate ]; then
   simulate "${2:-600}" "${3:-build/release/tests/simulation/batchcast_simulation}"
+fi
+
+# take_away_nodes NODES BUILD
+take_away_nodes() {
+  python=$PWD/build/python/ray/bin/python
+  seed=${BATCHCAST_SOAK_SEED:-$(date +%s)}
+  if ! "$python" -c 'import ray' 2>/dev/null; then
+    echo "soak: no Ray. Install it: sh tests/python/setup_ray.sh" >&2
+    exit 2
+  fi
+  began=$(date +%s)
+  BATCHCAST_TEST_NODE_KILLS=$1 BATCHCAST_TEST_SEED=$seed BATCHCAST_TEST_ENVIRONMENT=ray \
+    sh tests/python/run.sh "$python" "$2" $(($1 * 60 + 300)) test_ray.py -k outlives || {
+    echo "soak: a trial lost its place, with BATCHCAST_SOAK_SEED=$seed"
+    exit 1
+  }
+  echo "soak: $1 nodes taken away, seed $seed, $(($(date +%s) - began)) s"
+  exit 0
+}
+
+if [ "${1:-}" = --nodes ]; then
+  take_away_nodes "${2:-100}" "${3:-build/release}"
 fi
 tests='[storm],[group-storm],[ride-storm],[heads-storm],[desk],[crowd],[streams]'
 seconds=${1:-600}

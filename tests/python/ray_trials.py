@@ -57,17 +57,17 @@ def is_first_time(config: dict[str, Any]) -> bool:
     return True
 
 
-def wait_for_trials_of_nodes(config: dict[str, Any], nodes: int) -> None:
-    """Short trials all run on the node whose workers start first."""
-    Path(config["marks"], f"node-{node_id()}").touch()
+def wait_for_trials(config: dict[str, Any], own: str, wanted: int) -> None:
+    """Short trials end before others begin, or all run on the node whose workers start first."""
+    Path(config["marks"], f"has-begun-{own}").touch()
     until = time.monotonic() + 60
-    while len(list(Path(config["marks"]).glob("node-*"))) < nodes and time.monotonic() < until:
+    while len(list(Path(config["marks"]).glob("has-begun-*"))) < wanted and time.monotonic() < until:
         time.sleep(0.05)
 
 
 def sweep_trial(config: dict[str, Any]) -> None:
     """Reads one epoch. Some workers are killed in its middle, the first time."""
-    wait_for_trials_of_nodes(config, 3)
+    wait_for_trials(config, node_id(), 3)
     with bc.Consumer("sweep", 16, start=start_of(config)) as consumer:
         if is_first_time(config) and config["trial"] in config["killed"]:
             assert consumer.next() is not None
@@ -136,6 +136,32 @@ def resuming_trial(config: dict[str, Any]) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
             if config.get("waits_at") == len(seen):
                 wait_for_the_end_of_this_node(config)
+
+
+def trial_of_a_population(config: dict[str, Any]) -> None:
+    """Reads an epoch, with a checkpoint after each batch. A trial that copies another one goes on
+    with that one's samples, and says from whom it has them."""
+    own = tune.get_context().get_trial_id()
+    cursor, seen, line = 0, [], [own]
+    if (checkpoint := tune.get_checkpoint()) is not None:
+        with checkpoint.as_directory() as folder:
+            state = json.loads(Path(folder, "state.json").read_text())
+        cursor, seen = state["place"]["cursor"], state["seen"]
+        line = state["line"] + ([own] if state["line"][-1] != own else [])
+    else:
+        wait_for_trials(config, own, 4)
+    with bc.Consumer(
+        config["stream"], 48, start=start_of(config), join="at", cursor=cursor, tail="keep"
+    ) as consumer:
+        for batch in consumer:
+            seen.append([batch.position, [int(one) for one in batch.sample_ids]])
+            del batch
+            time.sleep(0.1)  # as training does: the others come that far as well
+            with tempfile.TemporaryDirectory() as folder:
+                state = {"place": consumer.checkpoint(), "seen": seen, "line": line}
+                Path(folder, "state.json").write_text(json.dumps(state))
+                told = {"score": config["score"], "seen": json.dumps(seen), "line": line}
+                tune.report(told, checkpoint=tune.Checkpoint.from_directory(folder))
 
 
 def tell_of_this_life(config: dict[str, Any]) -> None:

@@ -76,17 +76,20 @@ class Nodes:
     def directory_of(self, node_id: str) -> Path:
         return self.streams / f"ray-{node_id[:16]}"
 
-    def run(self, trial: Any, trials: list[Any], resources: dict[str, Any], **config: Any) -> Any:
+    def run(
+        self, trial: Any, trials: list[Any], resources: dict[str, Any], scheduler: Any = None, **config: Any
+    ) -> Any:
         given = {"source": "npy:image.npy", "recipe": "recipe.toml", **config}
         given.setdefault("marks", tempfile.mkdtemp(dir=self.results))
         results = tune.Tuner(
             tune.with_resources(trial, resources),
             param_space={**given, "trial": tune.grid_search(trials)},
-            tune_config=tune.TuneConfig(reuse_actors=True),
+            tune_config=tune.TuneConfig(reuse_actors=True, scheduler=scheduler),
             run_config=tune.RunConfig(
                 storage_path=str(self.results),
                 failure_config=tune.FailureConfig(max_failures=config.get("failures", 3)),
-                checkpoint_config=tune.CheckpointConfig(num_to_keep=2),
+                # A population copies a checkpoint that its writer may have left behind.
+                checkpoint_config=tune.CheckpointConfig(num_to_keep=None if scheduler else 2),
                 verbose=0,
             ),
         ).fit()
@@ -188,6 +191,25 @@ def test_a_trial_comes_back_to_its_own_place_while_another_goes_on(nodes: Nodes)
     assert back["node"] == other["node"]
     assert back["placement"].startswith("head")
     check_each_sample_once(back)
+
+
+def test_a_trial_that_copies_another_goes_on_with_its_samples(nodes: Nodes) -> None:
+    from ray.tune.schedulers import PopulationBasedTraining
+
+    seed = int(os.environ.get("BATCHCAST_TEST_SEED", random.randrange(1 << 32)))
+    print(f"seed {seed}")
+    random.seed(seed)  # the scheduler draws from it
+    scheduler = PopulationBasedTraining(
+        time_attr="training_iteration", perturbation_interval=3, quantile_fraction=0.25,
+        metric="score", mode="max", hyperparam_mutations={"score": lambda: random.random()},
+    )  # fmt: skip
+    trials = nodes.run(
+        ray_trials.trial_of_a_population, [0, 1, 2, 3], {"CPU": 0.5, "first": 0.5}, scheduler,
+        score=tune.uniform(0, 1), stream="population", memory="256KiB",
+    )  # fmt: skip
+    for trial in trials:
+        check_each_sample_once(trial, 1)
+    assert any(len(trial["line"]) > 1 for trial in trials), "no trial copied another one"
 
 
 class Removal(threading.Thread):
