@@ -208,3 +208,24 @@ def rank_of_a_job(config: dict[str, Any]) -> None:
         works_in = os.readlink(f"/proc/{stream['pid']}/cwd")
         told = {"node": node_id(), "ids": ids, "works_in": works_in, "group": list(consumer.group)}
     Path(config["marks"], f"rank-{os.environ['RANK']}").write_text(json.dumps(told))
+
+
+@ray.remote(num_cpus=0)
+class Reader:
+    """Attaches in `begin`, and reads two epochs from the stream's beginning in `rest`."""
+
+    def begin(self, config: dict[str, Any]) -> int:
+        self.stream = config["stream"]
+        self.consumer = bc.Consumer(self.stream, 48, start=start_of(config), join="at", cursor=0)
+        return self.producer()
+
+    def producer(self) -> int:
+        (stream,) = [one for one in listed() if one["stream"] == self.stream]
+        return int(stream["pid"])
+
+    def rest(self) -> dict[str, Any]:
+        seen = []
+        while self.consumer.epoch < 2:
+            for batch in self.consumer:
+                seen.append([batch.position, [int(one) for one in batch.sample_ids]])
+        return {"seen": json.dumps(seen), "producer": self.producer()}

@@ -289,6 +289,29 @@ def test_a_trial_outlives_its_nodes(nodes: Nodes, tmp_path: Path) -> None:
     check_each_sample_once(told, epochs)
 
 
+def test_a_producer_that_ray_ends_with_its_worker_is_started_again(nodes: Nodes) -> None:
+    reaping = {"RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper": "true"}
+    node = nodes.cluster.add_node(
+        num_cpus=1, object_store_memory=80 << 20, resources={"reaps": 2}, env_vars=reaping
+    )
+    config = {
+        "source": f"npy:{nodes.data}/image.npy", "recipe": f"{nodes.data}/recipe.toml",
+        "stream": "reaped",
+    }  # fmt: skip
+    first, other = (ray_trials.Reader.options(resources={"reaps": 1}).remote() for _ in range(2))
+    producer = ray.get(first.begin.remote(config))
+    assert ray.get(other.begin.remote(config)) == producer
+    first.__ray_terminate__.remote()
+    until = time.monotonic() + 60
+    while Path(f"/proc/{producer}").exists():
+        assert time.monotonic() < until, "Ray did not end the producer with its worker"
+        time.sleep(0.05)
+    told = ray.get(other.rest.remote())
+    check_each_sample_once(told, 2)
+    assert told["producer"] != producer
+    nodes.cluster.remove_node(node)
+
+
 def test_ranks_of_ray_train_share_the_batches_of_their_nodes(nodes: Nodes, tmp_path: Path) -> None:
     from ray.train import RunConfig, ScalingConfig
     from ray.train.torch import TorchTrainer

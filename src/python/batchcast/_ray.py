@@ -83,7 +83,8 @@ def warn_of_end(stream: str) -> None:
     warnings.warn(
         f"batchcast: if this worker starts the producer of stream `{stream}`, Ray ends that with"
         f" the worker, since RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper is set."
-        f" Start the stream on each node before, with `batchcast ensure`.",
+        f" Other trials then wait until one of them has started the next one. Start the stream on"
+        f" each node before, with `batchcast ensure`.",
         RuntimeWarning,
         stacklevel=2,
     )
