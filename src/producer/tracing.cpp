@@ -79,7 +79,8 @@ std::string Tracing::page(const std::string& session, Ask ask) {
           "killed");
     }
     begin(lock, session);
-  } else if (session.empty() || session != session_) {
+  } else if (session.empty() || session != session_ || (is_on_ && is_unasked())) {
+    // Of a producer that was stopped meanwhile, this may run before its thread has seen the time.
     throw InvalidArgument("this trace is over: no client asked for its spans for a while");
   }
   asked_ns_ = now_ns();
@@ -113,6 +114,10 @@ void Tracing::begin(Lock& lock, const std::string& session) {
   }
 }
 
+bool Tracing::is_unasked() const {
+  return now_ns() - asked_ns_ >= patience_ns;
+}
+
 /// Looks at the rings, until the trace ends.
 void Tracing::watch() {
   std::map<Heads::Incarnation, RingSpans> rings;  // heads come and go
@@ -124,7 +129,7 @@ void Tracing::watch() {
   };
   std::vector<Span> spans;
   Lock lock(mutex_);
-  while (!stops_ && now_ns() - asked_ns_ < patience_ns) {
+  while (!stops_ && !is_unasked()) {
     std::uint64_t look_ns = 0;
     std::set<Heads::Incarnation> seen;
     for (ServedRing* const ring : rings_.all()) {

@@ -55,6 +55,8 @@ class Tracing {
 
   void begin(Lock& lock, const std::string& session);
   void watch();
+  /// Whether it ends, since no client has asked for five seconds.
+  [[nodiscard]] bool is_unasked() const;
   /// Reads the buffers into `waiting_`.
   void collect(Worker& worker);
   void turn_off(Lock& lock);
