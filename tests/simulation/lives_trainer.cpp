@@ -31,7 +31,8 @@ namespace product = batchcast::detail;
 class Attached final : public ReaderHost, public RankHost {
  public:
   Attached(Trainer& self, Connection& link)
-      : self_(self), link_(link), life_(world->lives[link.life]) {
+      : self_(self), link_(link), life_(world->lives[link.life]), ring_(ring_of(link)) {
+    check_place(self, link);
     RingReader::Options options;
     options.stream = "s";
     options.rides = true;
@@ -39,13 +40,12 @@ class Attached final : public ReaderHost, public RankHost {
       options.share = self.group.rank;
       options.shares = self.group.world;
     }
-    const FieldWindow window{reinterpret_cast<std::byte*>(life_.ids.data()), world->sizes.capacity,
-                             8, 8};
+    const FieldWindow window{reinterpret_cast<std::byte*>(ring_.ids.data()), ring_.capacity, 8, 8};
     reader_.emplace(board(), desk_of(link), window, *this, std::move(options));
     if (is_rank(self)) rank_.emplace(*reader_, board(), desk_of(link), *this, self.group);
   }
 
-  [[nodiscard]] BoardView board() const noexcept { return board_of(link_.life); }
+  [[nodiscard]] BoardView board() const noexcept { return board_of(ring_); }
   [[nodiscard]] Connection& link() noexcept { return link_; }
   [[nodiscard]] const Life& life() const noexcept { return life_; }
   [[nodiscard]] RingReader& reader() noexcept { return *reader_; }
@@ -147,6 +147,42 @@ class Attached final : public ReaderHost, public RankHost {
     static_cast<void>(reader_->give_back(held.lease));
   }
 
+  /// What it holds is its own from now on.
+  void make_all_own() {
+    for (; self_.holds != 0; --self_.holds) {
+      const Held& held = self_.held[self_.holds - 1];
+      read(held.start, held.size);
+    }
+  }
+
+  // ---- moving to another ring
+
+  /// Changes when it is asked to.
+  [[nodiscard]] std::uint32_t moves() const noexcept {
+    return ordered::get(board().consumer(link_.index).moves);
+  }
+  [[nodiscard]] bool may_move() const noexcept {
+    return !pending_.has_end() && ReaderHandover::may_leave(*reader_, self_.batch);
+  }
+  [[nodiscard]] bool is_behind(std::uint64_t position) const noexcept {
+    return position > ordered::load_published(board().progress());
+  }
+  /// Its producer moves it there within the ring. False where it does not.
+  [[nodiscard]] bool move_to(std::uint64_t position) {
+    if (reader_->revoked()) return false;
+    step();
+    link_.asks_place = position;
+    ring_door(life_);
+    while (!link_.moved) {
+      if (is_hung_up()) return false;
+      const std::uint32_t seen = link_.bell.load_quietly();
+      if (!link_.moved) static_cast<void>(futex_wait(link_.bell, seen, look_ms));
+    }
+    if (!*std::exchange(link_.moved, std::nullopt)) return false;
+    reader_->move_to(position);
+    return true;
+  }
+
   void leave() noexcept {
     if (link_.bye) return;
     step();
@@ -166,7 +202,7 @@ class Attached final : public ReaderHost, public RankHost {
 
   void read(std::uint64_t position, std::uint64_t size) {
     for (std::uint64_t at = position; at < position + size; ++at) {
-      const auto& sample = life_.samples[at % world->sizes.capacity];
+      const auto& sample = ring_.samples[at % ring_.capacity];
       const std::uint64_t first = sample[0];
       step();
       if (first == content_of(at) && sample[1] == content_of(at)) continue;
@@ -178,6 +214,7 @@ class Attached final : public ReaderHost, public RankHost {
   Trainer& self_;
   Connection& link_;
   Life& life_;
+  Ring& ring_;
   product::Pending pending_;
   std::optional<RingReader> reader_;
   std::optional<RankReader> rank_;
@@ -210,7 +247,9 @@ class Ride {
  private:
   // ---- joining
 
-  Connection* say_hello(const std::optional<Resumes>& resumes) {
+  /// `cursor`: where it goes on.
+  Connection* say_hello(const std::optional<Resumes>& resumes,
+                        const std::optional<std::uint64_t>& cursor) {
     const auto open = std::find_if(lives().begin(), lives().end(), [](const Life& one) {
       return one.is_open && !one.is_over && !is_dead(one.process);
     });
@@ -230,15 +269,15 @@ class Ride {
       hello.rank = self_.group.rank;
       hello.world = self_.group.world;
     }
-    if (resumes) {
-      hello.resumes = resumes;
+    hello.resumes = resumes;
+    if (cursor) {
       hello.join = Join::at;
-      hello.cursor = now_->end_of_drain();
+      hello.cursor = *cursor;
     }
     step();
     ++self_.connection_count;
     tell("says hello to life %u%s", open->number, resumes ? ", and resumes" : "");
-    if (resumes) tell("at %llu", static_cast<unsigned long long>(hello.cursor));
+    if (cursor) tell("at %llu", static_cast<unsigned long long>(hello.cursor));
     ring_door(*open);
     return &one;
   }
@@ -282,9 +321,10 @@ class Ride {
     if (self_.comes_after_ms != 0) {
       static_cast<void>(futex_wait(self_.connections[0].bell, 0, self_.comes_after_ms));
     }
+    wait_for_stream();
     while (now_ == nullptr) {
       const std::uint32_t seen_lives = world->lives_word.load_quietly();
-      Connection* const one = say_hello(std::nullopt);
+      Connection* const one = say_hello(std::nullopt, self_.cursor);
       if (one == nullptr) {
         if (no_more_come()) return;
         rest(world->lives_word, seen_lives);
@@ -305,13 +345,26 @@ class Ride {
     self_.came = true;
   }
 
+  /// It comes once so much is published, or the others come no further.
+  void wait_for_stream() {
+    constexpr int looks_max = 40;
+    const auto is_there = [&](const Life& one) {
+      if (!one.is_open || is_dead(one.process)) return false;
+      return board_of(one.rings[0]).progress().published.peek() >= self_.comes_at;
+    };
+    for (int i = 0; i < looks_max && !is_calm(); ++i) {
+      if (std::any_of(lives().begin(), lives().end(), is_there) || no_more_come()) return;
+      for (int steps = 0; steps < 20; ++steps) step();
+    }
+  }
+
   void stand_at(Attached& attached) {
     self_.now = &attached.link();
     self_.reader = &attached.reader();
   }
 
-  void give_up(Connection& one) {
-    tell("waits no more for its group");
+  static void give_up(Connection& one) {
+    tell("waits no more");
     one.bye = true;
     ring_door(world->lives[one.life]);
   }
@@ -386,7 +439,8 @@ class Ride {
 
   void look_at_producers() {
     if (!drains_) {
-      if (chance().below(2) == 0 || !now_->has_lost_producer()) return;
+      if (chance().below(2) == 0) return;
+      if (!now_->has_lost_producer()) return look_at_other_ring();
       begin_drain();
       search();
     } else if (chance().below(2) != 0) {
@@ -398,12 +452,57 @@ class Ride {
     tell("sees that its producer is dead");
     drains_ = true;
     resumes_.reset();
+    drop_search();  // for another ring of the producer that died
+    if (!next_) return;
+    resumes_ = next_->resumes();
+    lock_ = std::move(next_lock_);
+    next_.reset();
+  }
+
+  // ---- another ring of its producer, as Rider has it
+
+  void look_at_other_ring() {
+    if (search_ == nullptr && !next_) {
+      const std::uint32_t moves = now_->moves();
+      if (std::exchange(moves_seen_, moves) == moves || now_->reader().revoked()) return;
+      tell("is asked to move");
+      search_ = say_hello(now_->resumes(), now_->reader().position());
+      return;
+    }
+    if (search_ != nullptr && search_->answer != Connection::none) take_other_ring();
+    if (!next_ || owes_epoch_end_ || !now_->may_move()) return;
+    const std::uint64_t place = now_->reader().position();
+    const bool may_go = !next_->is_behind(place) || next_->move_to(place);
+    may_go ? change_over() : drop_next();
+  }
+
+  /// Where it is refused it stays, and is asked again.
+  void take_other_ring() {
+    Connection& one = *std::exchange(search_, nullptr);
+    if (one.answer == Connection::refused) return;
+    next_lock_ = FileDescriptor(std::exchange(one.lock_fd, -1));
+    next_ = std::make_unique<Attached>(self_, one);
+  }
+
+  void drop_search() {
+    if (search_ == nullptr) return;
+    Connection& one = *std::exchange(search_, nullptr);
+    give_up(one);
+    FileDescriptor(std::exchange(one.lock_fd, -1)).reset();
+  }
+
+  void drop_next() {
+    tell("stays where it is");
+    drop_search();
+    if (next_) next_->leave();
+    next_.reset();
+    next_lock_.reset();
   }
 
   void search() {
     Resumes resumes = now_->resumes();
     if (resumes_) resumes = *resumes_;
-    search_ = say_hello(resumes);
+    search_ = say_hello(resumes, now_->end_of_drain());
   }
 
   /// What goes wrong is for the call that waits.
@@ -462,11 +561,17 @@ class Ride {
   }
 
   void change_over() {
-    tell("goes on with life %u", next_->link().life);
+    tell("goes on with ring %u of life %u", next_->link().ring, next_->link().life);
     count(*now_);
     next_->take_over(*now_);
+    if (!drains_) {
+      now_->make_all_own();
+      now_->leave();
+    }
     stand_at(*next_);
     now_ = std::move(next_);
+    moves_seen_ = 0;
+    if (!drains_) lock_ = std::move(next_lock_);
     drains_ = false;
     resumes_.reset();
   }
@@ -499,7 +604,8 @@ class Ride {
   }
 
   void check_receipts() {
-    const bool are_known = world->deaths == 0 && !world->sizes.leaves && !may_be_broken();
+    const bool are_known = world->sizes.heads == 1 && !self_.cursor && world->deaths == 0 &&
+                           !world->sizes.leaves && !may_be_broken();
     if (are_known && now_->status().epochs_unknown != 0) fail("a receipt is not known");
   }
 
@@ -509,9 +615,16 @@ class Ride {
     bool right = self_.read_all || (is_rank(self_) && may_be_broken());
     if (!self_.came && !right) {
       right = why.kind == RefusalKind::finished || why.kind == RefusalKind::stopped ||
-              why.kind == RefusalKind::busy;
+              why.kind == RefusalKind::busy ||
+              (self_.cursor && why.kind == RefusalKind::cursor_gone && has_no_head(why.why));
     }
     if (!right) fail(text("trainer {} is kept out: {}", self_.number, why.why));
+  }
+
+  /// None can open for a newcomer.
+  [[nodiscard]] static bool has_no_head(const std::string& why) {
+    return world->sizes.heads == 1 || why.find("no more samples of it") != std::string::npos ||
+           why.find("All of the stream is made") != std::string::npos;
   }
 
   void end() {
@@ -522,9 +635,9 @@ class Ride {
       self_.now = nullptr;
     }
     if (next_ != nullptr) next_->leave();
-    if (search_ != nullptr) give_up(*search_);
-    search_ = nullptr;
+    drop_search();
     lock_.reset();
+    next_lock_.reset();
     now_.reset();
     next_.reset();
   }
@@ -535,6 +648,8 @@ class Ride {
   Connection* search_ = nullptr;
   std::optional<Resumes> resumes_;
   FileDescriptor lock_;
+  FileDescriptor next_lock_;  ///< of a place in another ring of its producer
+  std::uint32_t moves_seen_ = 0;
   bool drains_ = false;
   bool owes_epoch_end_ = false;
 };
