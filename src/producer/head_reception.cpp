@@ -4,7 +4,9 @@
 
 #include <batchcast/core/text.hpp>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
@@ -117,7 +119,17 @@ AdmissionReply HeadReception::move_to(Reception& at, ServedRing& ring, const Hel
   return std::move(seated.admission);
 }
 
+void HeadReception::await_members(Reception& at) {
+  Heads& heads = at.parts_.rings.heads();
+  if (at.life_.before() == nullptr || !heads.are_allowed()) return;
+  const std::vector<LifeMember>& members = at.life_.before()->members;
+  heads.await_members(std::any_of(members.begin(), members.end(), [&](const LifeMember& member) {
+    return member.in_head && at.life_.is_alive(member);
+  }));
+}
+
 void HeadReception::look(Reception& at) {
+  await_members(at);
   at.head_places_.look(seats(at));
   const auto slow = at.head_places_.look_for_slow();
   if (!slow) return;

@@ -39,6 +39,9 @@ struct HeadReception {
   /// where the hello is of none.
   [[nodiscard]] static std::optional<AdmissionReply> move(Reception& at, const Hello& hello,
                                                           std::uint32_t pid);
+  /// Says whether members of an earlier producer's heads are to come: loans do not end meanwhile.
+  /// One that has its place, or has given up, has left the lock of its earlier one.
+  static void await_members(Reception& at);
   /// At each tick.
   static void look(Reception& at);
   [[nodiscard]] static HeadPlaces::Seats seats(const Reception& at);

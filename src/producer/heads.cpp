@@ -4,6 +4,7 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/deadline.hpp>
+#include <batchcast/core/states.hpp>
 #include <batchcast/core/text.hpp>
 #include <batchcast/ring/capacity.hpp>
 #include <batchcast/ring/cursor.hpp>
@@ -25,6 +26,8 @@ constexpr unsigned consumer_id_bits = 24;
 constexpr int look_ms = 2;
 // The door's thread looks ten times in a second.
 constexpr std::uint64_t shortest_window_ns = 1'000'000'000;
+
+void rest(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 ProducerOptions options_of_head(const ProducerOptions& stream, std::uint64_t memory) {
   ProducerOptions options = stream;
@@ -217,7 +220,11 @@ Claim Heads::lend(std::uint64_t samples_max, int timeout_ms, LoanContents& loan)
     const Claim claim = heads->empty() ? leading_.lend(samples_max, left_ms, loan, interruptions)
                                        : lend_of(*heads, samples_max, left_ms, loan);
     if (claim == Claim::granted) return claim;
-    if (claim == Claim::ended && end_if_over(*heads)) return claim;
+    if (claim == Claim::ended) {
+      if (end_if_over(*heads)) return claim;
+      if (deadline.over()) return Claim::timed_out;
+      if (awaits_members_.load()) rest(look_ms);
+    }
     if (claim == Claim::timed_out && deadline.over()) return claim;
   }
 }
@@ -278,17 +285,21 @@ Claim Heads::wait_for_room(HostRing* ring, std::uint64_t samples, int timeout_ms
   const int wait_ms = timeout_ms < 0 ? look_ms : std::min(timeout_ms, look_ms);
   std::unique_lock waits(waiting_, std::defer_lock);
   if (ring != nullptr && waits.try_lock()) return ring->lend(samples, wait_ms, loan);
-  std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+  rest(wait_ms);
   return Claim::timed_out;
 }
 
-/// No ring of these has samples to make. False where another head was opened meanwhile.
+/// No ring of these has samples to make. False where another head was opened meanwhile, or is to
+/// open. A stream that was stopped opens none.
 bool Heads::end_if_over(const List& heads) {
+  const StreamState state = leading_.writer().state();
+  const bool was_stopped = state == StreamState::stopped || state == StreamState::failed;
   const std::lock_guard lock(mutex_);
   const bool is_known = std::all_of(list_->begin(), list_->end(), [&](const auto& one) {
     return std::find(heads.begin(), heads.end(), one) != heads.end();
   });
-  loans_are_over_ = loans_are_over_ || is_known;
+  const bool are_over = is_known && (was_stopped || !awaits_members_.load());
+  loans_are_over_ = loans_are_over_ || are_over;
   return loans_are_over_;
 }
 

@@ -69,6 +69,10 @@ class Heads {
   /// That loan is back.
   void note_back(const LoanContents& loan) noexcept;
 
+  /// Whether members of an earlier producer's heads are to come. Meanwhile loans do not end: a head
+  /// may open for one of them. Any thread may call it.
+  void await_members(bool are_to_come) noexcept { awaits_members_.store(are_to_come); }
+
   /// No loans are made any more: heads that have samples to make end.
   void finish() noexcept;
   /// The stream was stopped, or has failed.
@@ -119,6 +123,7 @@ class Heads {
   const OnEvicted on_evicted_;
   const Snapshot none_ = std::make_shared<const List>();
   std::atomic<std::size_t> open_{0};
+  std::atomic<bool> awaits_members_{false};
 
   mutable std::mutex mutex_;  ///< of what follows
   Snapshot list_ = none_;     ///< each change makes another one

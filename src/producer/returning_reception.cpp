@@ -50,6 +50,7 @@ void Reception::expect_members() {
   const Life& before = *life_.before();
   returning_.expect(before, parts_.rings.host().capacity());
   if (parts_.rings.heads().are_allowed()) returning_.allow_heads();
+  HeadReception::await_members(*this);
   awaits_members_.store(true);
   parts_.rings.host().writer().await_members();
   parts_.log(LogLevel::info, text_of_those_there(before));

@@ -4,6 +4,7 @@
 #include "row_ring.hpp"
 
 #include <batchcast/core/error.hpp>
+#include <batchcast/ring/reader_handover.hpp>
 
 #include <atomic>
 #include <optional>
@@ -44,6 +45,12 @@ class LoopOfRank final : public HeapConsumer {
  private:
   std::optional<std::uint64_t> held_;
 };
+
+/// `next` has joined the ring of the next producer.
+void take_over(HeapConsumer& next, HeapConsumer& last) {
+  ReaderHandover::take_over(*next.reader, *last.reader);
+  next.as_rank->take_over(*last.as_rank);
+}
 
 }  // namespace
 
@@ -333,6 +340,48 @@ TEST_CASE("a rank gets what another that is gone has had, and no more") {
   take_and_return(rank, 2);
   CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
   CHECK_THROWS_WITH(rank.as_rank->next(2, 0, run), Catch::Contains("rank 1 (pid 77) died"));
+}
+
+TEST_CASE("beyond the last epoch a rank that is gone costs another one nothing", "[ride]") {
+  HeapRing before(64, epochs_of(8, 1));
+  HeapConsumer last(before, request_of(0, 2));
+  CHECK(before.produce(8) == 8);
+  take_and_return(last, 4);
+  Run run;
+  CHECK(last.as_rank->next(4, 0, run) == Next::end_of_epoch);
+  // Its next producer has published nothing yet, and knows that the other rank is gone.
+  HeapRing ring(64, epochs_of(8, 1));
+  HeapConsumer rank(ring, request_of(0, 2));
+  take_over(rank, last);
+  CHECK(ordered::load_reading(rank.desk()) == 0);
+  ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                          {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::died}, 1}});
+  CHECK(rank.as_rank->next(4, 0, run) == Next::timed_out);
+}
+
+TEST_CASE("a rank that comes back within an epoch gets its end once", "[ride]") {
+  HeapRing before(64, epochs_of(8));
+  HeapConsumer last(before, request_of(0, 2));
+  while (before.produce(8) != 0) continue;
+  for (int batch = 0; batch < 2; ++batch) take_and_return(last, 2);
+  Run run;
+  CHECK(last.as_rank->next(2, 0, run) == Next::end_of_epoch);
+  before.writer().tell_rank(last.admitted.index, last.admitted.consumer_id,
+                            {.met = GroupNews::Met{1, GroupReceipt::matched}});
+  take_and_return(last, 2);
+  CHECK(last.reader->position() == 12);
+  // Its next producer is still in the epoch before, and another rank left this one there.
+  HeapRing ring(64, epochs_of(8));
+  AdmitRequest request = request_of(0, 2);
+  request.join = Join::at;
+  request.cursor = 12;
+  HeapConsumer rank(ring, request);
+  take_over(rank, last);
+  ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                          {.ends = GroupNews::Ends{1, 12}});
+  CHECK(rank.as_rank->next(2, 0, run) == Next::end_of_epoch);
+  CHECK(rank.reader->position() == 16);
+  CHECK(rank.as_rank->next(2, 0, run) == Next::timed_out);
 }
 
 TEST_CASE("a rank that is evicted because of another says so, whether the farewell comes or not") {

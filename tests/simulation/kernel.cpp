@@ -34,7 +34,7 @@ struct Descriptor {
 
 constexpr int first_fd = 1000;
 constexpr std::size_t descriptors_max = 1024;
-constexpr std::size_t segments_max = 256;
+constexpr std::size_t segments_max = 512;
 constexpr std::size_t segment_bytes = 1024;
 constexpr std::size_t locks_max = 256;
 constexpr std::size_t name_bytes_max = 48;

@@ -35,7 +35,8 @@ std::uint64_t own_position(const Trainer& self) noexcept {
 /// The lowest position that this trainer needs of that ring; `far_away` for none.
 std::uint64_t needed_by(const Trainer& self, const Connection& one) noexcept {
   if (one.answer != Connection::welcome || one.bye || one.is_lost) return far_away;
-  if (board_of(one.life).consumer(one.index).consumer_id.peek() != one.consumer_id) return far_away;
+  if (board_of(ring_of(one)).consumer(one.index).consumer_id.peek() != one.consumer_id)
+    return far_away;
   if (self.now != &one) return std::max(one.position, self.position);  // it may leave its epoch
   std::uint64_t lowest = far_away;
   for (std::size_t i = 0; i < self.holds; ++i) lowest = std::min(lowest, self.held[i].start);
@@ -63,7 +64,7 @@ Gone gone_of(const Trainer& one) noexcept {
 void check_met(const Trainer& self) {
   if (!is_rank(self)) return;
   const std::uint32_t life = self.now->life;
-  const auto state = static_cast<StreamState>(board_of(life).progress().state.peek());
+  const auto state = static_cast<StreamState>(board_of(ring_of(*self.now)).progress().state.peek());
   if (is_dead(world->lives[life].process) && batchcast::detail::has_ended(state)) return;
   for (const Trainer& one : trainers().first(world->sizes.world)) {
     if (!one.came || one.epoch >= self.epoch) continue;
@@ -74,18 +75,18 @@ void check_met(const Trainer& self) {
 
 }  // namespace
 
-void check_gate(const Life& life, std::uint64_t end) {
+void check_gate(const Ring& ring, std::uint64_t end) {
   for (const Trainer& self : trainers()) {
     if (is_dead(self.process) || self.ended) continue;
     for (std::uint32_t i = 0; i < self.connection_count; ++i) {
       const Connection& one = self.connections[i];
-      if (one.life != life.number) continue;
+      if (one.life != ring.life || one.ring != ring.number) continue;
       const std::uint64_t needed = needed_by(self, one);
-      if (end <= saturating_add(needed, world->sizes.capacity)) continue;
-      fail(
-          text("the gate: life {} writes up to {}, but trainer {} needs position {} of a ring of "
-               "{}",
-               life.number, end, self.number, needed, world->sizes.capacity));
+      if (end <= saturating_add(needed, ring.capacity)) continue;
+      fail(text(
+          "the gate: ring {} of life {} writes up to {}, but trainer {} needs position {} of a "
+          "ring of {}",
+          ring.number, ring.life, end, self.number, needed, ring.capacity));
     }
   }
 }
@@ -130,6 +131,13 @@ void check_epoch_end(const Trainer& self, std::uint64_t epoch) {
   if (self.position + ranks > end) return;
   fail(text("trainer {} is at the end of epoch {}, and got nothing from position {} on",
             self.number, epoch, self.position));
+}
+
+void check_place(const Trainer& self, const Connection& one) {
+  const Hello& hello = one.hello;
+  if (is_rank(self) || hello.join != Join::at || one.position == hello.cursor) return;
+  fail(text("trainer {} asks for position {}, and is welcomed at {}", self.number, hello.cursor,
+            one.position));
 }
 
 void check_wake_up(const Life& life) {

@@ -10,8 +10,8 @@
 // What has to hold in the world of lives. Each check that does not hold ends the schedule (`fail`).
 namespace batchcast::simulation::lives_world {
 
-/// No live trainer needs what this life's ring loses as it writes up to there.
-void check_gate(const Life& life, std::uint64_t end);
+/// No live trainer needs what this ring loses as it writes up to there.
+void check_gate(const Ring& ring, std::uint64_t end);
 /// A rank gets GroupBroken. The others get all epochs that those had which left in order.
 void check_broken(const Trainer& self);
 /// Whether its group may be broken: a rank died, went, or missed its welcome.
@@ -20,6 +20,8 @@ void check_broken(const Trainer& self);
 void check_run(const Trainer& self, const Run& run);
 /// It came to the end of an epoch: all whole batches were there, up to where a rank left it.
 void check_epoch_end(const Trainer& self, std::uint64_t epoch);
+/// Who asks for a cursor is welcomed there.
+void check_place(const Trainer& self, const Connection& one);
 /// The current fibre has what it waits for: it was woken for it, unless the producer died.
 void check_wake_up(const Life& life);
 

@@ -7,6 +7,7 @@
 #include "simulation/lives_judge.hpp"
 #include "simulation/scheduler.hpp"
 
+#include <batchcast/core/deadline.hpp>
 #include <batchcast/core/hex.hpp>
 #include "door/door_server.hpp"
 #include "life/life_book.hpp"
@@ -18,6 +19,7 @@
 #include <sys/types.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -36,6 +38,9 @@ std::string identity_text() { return std::string(32, '5'); }
 ProducerOptions producer_options() {
   ProducerOptions options;
   options.stream = "s";
+  options.memory = world->sizes.capacity;
+  options.heads = static_cast<std::uint32_t>(world->sizes.heads);
+  options.head_memory = world->sizes.head_capacity;
   options.samples_per_epoch = world->sizes.epoch;
   options.epochs = world->sizes.epochs;
   options.max_consumers = 2 * trainers_max;
@@ -50,43 +55,9 @@ ProducerOptions producer_options() {
   return options;
 }
 
-RingWriter::Options writer_options(const ProducerOptions& options) {
-  RingWriter::Options writer;
-  writer.samples_per_epoch = options.samples_per_epoch;
-  writer.epochs = options.epochs;
-  writer.ahead = options.ahead;
-  writer.goes_back = true;
-  writer.spin_ns = 0;
-  writer.on_evicted = [](std::uint64_t, const std::string& reason) {
-    if (reason.find("its desk said") != std::string::npos) fail("an honest trainer: " + reason);
-    forget_time_out();
-  };
-  return writer;
-}
-
-/// Also the incarnation is the same each time.
-Board make_board(const Life& life) {
-  FieldEntry field{};
-  field.capacity = world->sizes.capacity;
-  field.stride_bytes = field.sample_bytes = 8;
-  field.segment_bytes = 8 * world->sizes.capacity;
-  const std::string identity = identity_text();
-  BoardSpec spec;
-  spec.identity = identity;
-  spec.fields = {&field, 1};
-  spec.capacity = world->sizes.capacity;
-  spec.samples_per_epoch = world->sizes.epoch;
-  spec.epochs = world->sizes.epochs;
-  spec.consumers_max = 2 * trainers_max;
-  spec.pure = true;
-  const std::uint64_t bytes = board_bytes_for(spec);
-  const std::span<std::byte> memory = board_bytes_of(life.number);
-  if (bytes > memory.size()) std::abort();
-  std::memset(memory.data(), 0, bytes);
-  format_board(memory.first(bytes), spec);
-  Board board(memory.data());
-  board.head().incarnation.fill(static_cast<std::uint8_t>(life.number + 1));
-  return board;
+void note_evicted(std::uint64_t, const std::string& reason) {
+  if (reason.find("its desk said") != std::string::npos) fail("an honest trainer: " + reason);
+  forget_time_out();
 }
 
 product::Life life_of(const BoardHead& head, const Life& life) {
@@ -97,11 +68,13 @@ product::Life life_of(const BoardHead& head, const Life& life) {
   return mine;
 }
 
+}  // namespace
+
 /// What a producer has in its memory, made in the order of the real one.
 struct Served {
   explicit Served(const Life& life)
       : options(producer_options()),
-        rings(make_board(life), writer_options(options)),
+        rings(options, log, note_evicted, {.look_at = {}, .make = {}}),
         book("", life_of(rings.host().board().head(), life), log),
         reception({options, rings, rate, log, &book}) {}
 
@@ -115,6 +88,8 @@ struct Served {
   product::LifeBook book;
   product::Reception reception;
 };
+
+namespace {
 
 class Door {
  public:
@@ -130,12 +105,19 @@ class Door {
       }
       all_left = all_left && (self.ended || is_dead(self.process));
     }
-    if (now_ns() - ticked_ns_ >= tick_ns) {
+    check_heads();
+    const bool is_early = has_heads() && chance().below(2) != 0;
+    if (is_early || now_ns() - ticked_ns_ >= tick_ns) {
       ticked_ns_ = now_ns();
       served_.reception.tick();
       tell_news();
     }
     return all_left && !has_any();
+  }
+
+  [[nodiscard]] bool has_heads() const { return !served_.rings.heads().list().empty(); }
+  void check_heads() const {
+    if (served_.rings.heads().list().size() >= world->sizes.heads) fail("too many heads are open");
   }
 
   [[nodiscard]] bool has_any() const {
@@ -163,6 +145,7 @@ class Door {
       step();
     }
     if (one.is_lost) return;
+    if (one.asks_place && one.key) move_within(one);
     if (one.bye) return lose(self, one, one.hello_heard ? Leaving::bye : Leaving::closed);
     if (is_gone) lose(self, one, Leaving::died);
   }
@@ -183,14 +166,24 @@ class Door {
     tell_news();
   }
 
+  void move_within(Connection& one) {
+    const std::uint64_t place = *std::exchange(one.asks_place, std::nullopt);
+    const auto reply = served_.reception.rejoin(*one.key, {Join::at, {place, 0}});
+    const auto* rejoined = std::get_if<Rejoined>(&reply);
+    one.moved = rejoined != nullptr && rejoined->position == place;
+    ring_bell(one);
+    tell_news();
+  }
+
   void welcome(Trainer& self, Connection& one, const Admission& admission) {
     step();
     one.key = admission.key;
     one.position = admission.welcome.position;
     one.consumer_id = admission.welcome.consumer_id;
     one.index = admission.welcome.consumer_index;
+    std::memcpy(&one.ring, kernel::memory_of(admission.descriptors[0]), sizeof one.ring);
     one.desk = kernel::memory_of(admission.descriptors[1]);
-    if (admission.welcome.has_member_lock && !is_dead(self.process)) {
+    if (admission.welcome.has_member_lock && !one.bye && !is_dead(self.process)) {
       one.lock_fd = kernel::sent_to(self.process, admission.descriptors.back());
     }
     one.answer = Connection::welcome;
@@ -279,28 +272,42 @@ bool takes_name(const Life& life) {
   return true;
 }
 
-void write_sample(Life& life, std::uint64_t position) {
-  if (position < board_of(life.number).progress().claimed.peek()) check_gate(life, position + 1);
-  auto& sample = life.samples[position % world->sizes.capacity];
+void write_sample(Ring& ring, std::uint64_t position) {
+  if (position < board_of(ring).progress().claimed.peek()) check_gate(ring, position + 1);
+  const std::uint64_t at = position % ring.capacity;
+  auto& sample = ring.samples[at];
   sample[0] = content_of(position);
   step();
-  const std::uint64_t at = position % world->sizes.capacity;
-  life.ids[at] = life.ids[at + world->sizes.capacity] = position;
+  ring.ids[at] = ring.ids[at + ring.capacity] = position;
   step();
   sample[1] = content_of(position);
 }
 
-void fill(Life& life, const Ticket& ticket) {
+void fill(Life& life, product::HostRing& host, const LoanContents& loan) {
+  Ring& ring = life.rings[host.number()];
   Receipt receipt;
-  for (std::uint64_t i = 0; i < ticket.size; ++i) {
-    const std::uint64_t id = ticket.position + i;
-    write_sample(life, id);
+  for (std::uint64_t i = 0; i < loan.size; ++i) {
+    const std::uint64_t id = loan.position + i;
+    write_sample(ring, id);
     receipt.add(std::span(&id, 1));
   }
-  tell("publishes %llu to %llu", static_cast<unsigned long long>(ticket.position),
-       static_cast<unsigned long long>(ticket.position + ticket.size - 1));
-  life.writer->publish(ticket, receipt);
+  tell("publishes %llu to %llu in ring %u", static_cast<unsigned long long>(loan.position),
+       static_cast<unsigned long long>(loan.position + loan.size - 1), ring.number);
+  host.publish(loan, receipt);
   note_event();
+}
+
+/// All is made, and all heads have ended: waits until it is read, as a producer does at its end.
+void drain(product::ServedRings& rings) {
+  constexpr int look_ms = 40;
+  const std::atomic<bool> stopped{false};
+  if (rings.host().writer().all_made()) rings.finish();
+  while (!world->all_left && !rings.drain(product::Deadline(look_ms), stopped)) {
+  }
+}
+
+[[nodiscard]] bool is_empty(const product::ServedRings& rings) {
+  return rings.heads().list().empty() && rings.host().writer().status().consumers.empty();
 }
 
 }  // namespace
@@ -308,7 +315,7 @@ void fill(Life& life, const Ticket& ticket) {
 void serve(Life& life) {
   if (!takes_name(life)) return;
   auto* const served = new Served(life);
-  life.writer = &served->rings.host().writer();
+  life.served = served;
   tell("opens its door");
   life.is_open = true;
   ring_all();
@@ -318,11 +325,16 @@ void serve(Life& life) {
     const bool all_left = door.look();
     if (all_left && !std::exchange(is_stopped, true)) {
       world->all_left = true;
-      life.writer->stop("all have left");
+      served->rings.stop("all have left");
     }
     // A place that was kept for a dead one is given up at a tick.
-    if (life.all_made && all_left && life.writer->status().consumers.empty()) break;
-    static_cast<void>(futex_wait(life.door_word, seen, 100));
+    if (life.all_made && all_left && is_empty(served->rings)) break;
+    // With heads it looks at them, while all others go on.
+    if (door.has_heads() && chance().below(4) != 0) {
+      for (int i = 0; i < 8; ++i) step();
+    } else {
+      static_cast<void>(futex_wait(life.door_word, seen, 100));
+    }
   }
   life.is_over = true;
   served->book.end();
@@ -339,22 +351,58 @@ void make(Life& life) {
     const std::uint32_t seen = world->lives_word.load_quietly();
     static_cast<void>(futex_wait(world->lives_word, seen, look_ms));
   }
+  product::ServedRings& rings = life.served->rings;
   for (;;) {
-    Ticket ticket;
+    LoanContents loan;
     const int timeout_ms = chance().one_in(4) ? 30 : -1;
-    const Claim claim =
-        life.writer->claim(1 + chance().below(world->sizes.loan), timeout_ms, ticket);
+    const Claim claim = rings.heads().lend(1 + chance().below(world->sizes.loan), timeout_ms, loan);
     if (claim == Claim::ended) break;
     if (claim == Claim::timed_out) continue;
     check_wake_up(life);
-    fill(life, ticket);
+    fill(life, loan.head ? *loan.head : rings.host(), loan);
+    rings.heads().note_back(loan);
   }
-  for (;;) {
-    if (life.writer->wait_drained(40) && life.writer->close()) break;
-    if (world->all_left) break;
-  }
+  drain(rings);
   life.all_made = true;
   ring_door(life);
 }
 
 }  // namespace batchcast::simulation::lives_world
+
+namespace batchcast::simulation {
+
+/// Also the incarnations are the same each time.
+RingMemory make_ring_memory(std::uint64_t capacity) {
+  using namespace lives_world;
+  Life& life = *std::find_if(lives().begin(), lives().end(),
+                             [](const Life& one) { return one.process == current_process(); });
+  if (life.ring_count == rings_max) fail("more heads than the world has room for");
+  Ring& ring = life.rings[life.ring_count];
+  ring.life = life.number;
+  ring.number = life.ring_count++;
+  ring.capacity = std::min(capacity, capacity_max);
+  FieldEntry field{};
+  field.capacity = ring.capacity;
+  field.stride_bytes = field.sample_bytes = 8;
+  field.segment_bytes = 8 * ring.capacity;
+  const std::string identity = identity_text();
+  BoardSpec spec;
+  spec.identity = identity;
+  spec.fields = {&field, 1};
+  spec.capacity = ring.capacity;
+  spec.samples_per_epoch = world->sizes.epoch;
+  spec.epochs = world->sizes.epochs;
+  spec.consumers_max = 2 * trainers_max;
+  spec.pure = true;
+  const std::uint64_t bytes = board_bytes_for(spec);
+  const std::span<std::byte> memory = board_bytes_of(ring);
+  if (bytes > memory.size()) std::abort();
+  std::memset(memory.data(), 0, bytes);
+  format_board(memory.first(bytes), spec);
+  Board board(memory.data());
+  board.head().incarnation.fill(
+      static_cast<std::uint8_t>(life.number * rings_max + ring.number + 1));
+  return {memory.data(), ring.number};
+}
+
+}  // namespace batchcast::simulation

@@ -10,13 +10,16 @@
 namespace batchcast::simulation::lives_world {
 namespace {
 
-alignas(64) std::array<std::array<std::byte, std::size_t{64} * 1024>, lives_max> boards;
+constexpr std::size_t board_bytes = std::size_t{64} * 1024;
+alignas(64) std::array<std::array<std::array<std::byte, board_bytes>, rings_max>, lives_max> boards;
 
 }  // namespace
 
 World* world = nullptr;
 
-std::span<std::byte> board_bytes_of(std::uint32_t life) noexcept { return boards[life]; }
+std::span<std::byte> board_bytes_of(const Ring& ring) noexcept {
+  return boards[ring.life][ring.number];
+}
 
 void note_event() {
   if (world->events_until_deaths != 0 && --world->events_until_deaths == 0) {

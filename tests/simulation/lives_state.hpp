@@ -27,6 +27,7 @@ inline constexpr std::uint32_t trainers_max = 5;
 inline constexpr std::uint32_t lives_max = 3;
 inline constexpr std::uint32_t connections_max = 24;  ///< of a trainer
 inline constexpr std::uint32_t ends_max = 16;         ///< that it says on one of them
+inline constexpr std::uint32_t rings_max = 24;        ///< of a life: the leading one, and heads
 inline constexpr std::uint64_t capacity_max = 16;
 inline constexpr std::uint64_t epochs_max = 4;
 inline constexpr std::uint64_t far_away = std::uint64_t{1} << 63;
@@ -48,14 +49,17 @@ struct Connection {
   std::uint32_t said = 0;
   std::uint32_t heard = 0;
   bool bye = false;
+  std::optional<std::uint64_t> asks_place;  ///< wants to move there within its ring
   // The door's side.
   std::optional<ConsumerKey> key;
   bool is_lost = false;                ///< the door has forgotten it
   std::optional<std::uint64_t> ended;  ///< it left after these epochs, as its producer knew
   // What the producer says.
   enum Answer : std::uint8_t { none, welcome, refused } answer = none;
+  std::optional<bool> moved;  ///< to the place that it asked for
   std::uint64_t position = 0;
   std::uint64_t consumer_id = 0;
+  std::uint32_t ring = 0;  ///< of the life
   std::uint32_t index = 0;
   std::byte* desk = nullptr;
   int lock_fd = -1;
@@ -101,7 +105,20 @@ struct Trainer {
   std::uint32_t leave_one_in = 0;
   std::uint64_t goes_after = far_away;  ///< epochs
   int comes_after_ms = 0;
+  std::optional<std::uint64_t> cursor;  ///< that it asks for as it comes
+  std::uint64_t comes_at = 0;           ///< once so much of the stream is published
 };
+
+/// A ring of a life: its samples, and their ids, which lie there twice.
+struct Ring {
+  std::uint32_t life = 0;
+  std::uint32_t number = 0;  ///< 0: the leading one
+  std::uint64_t capacity = 0;
+  std::array<std::array<std::uint64_t, 2>, capacity_max> samples{};
+  std::array<std::uint64_t, 2 * capacity_max> ids{};
+};
+
+struct Served;
 
 struct Life {
   std::uint32_t number = 0;
@@ -109,10 +126,10 @@ struct Life {
   bool is_open = false;  ///< its door
   bool is_over = false;
   bool all_made = false;  ///< and its maker does not touch the writer any more
-  RingWriter* writer = nullptr;
+  Served* served = nullptr;
   SharedWord<std::uint32_t> door_word{0};
-  std::array<std::array<std::uint64_t, 2>, capacity_max> samples{};
-  std::array<std::uint64_t, 2 * capacity_max> ids{};
+  std::array<Ring, rings_max> rings{};
+  std::uint32_t ring_count = 0;
 };
 
 struct Sizes {
@@ -124,6 +141,8 @@ struct Sizes {
   std::uint32_t world = 0;  ///< the first trainers are ranks of a group
   std::uint64_t ahead = 0;
   std::uint32_t loan = 1;
+  std::uint64_t heads = 1;
+  std::uint64_t head_capacity = 4;
   bool knows_ids = true;
   bool leaves = false;  ///< ranks leave epochs early
 };
@@ -147,10 +166,13 @@ extern World* world;
 [[nodiscard]] inline std::span<Life> lives() noexcept {
   return {world->lives.data(), world->sizes.lives};
 }
-/// The memory of that life's board.
-[[nodiscard]] std::span<std::byte> board_bytes_of(std::uint32_t life) noexcept;
-[[nodiscard]] inline BoardView board_of(std::uint32_t life) noexcept {
-  return BoardView(board_bytes_of(life).data());
+/// The memory of that ring's board.
+[[nodiscard]] std::span<std::byte> board_bytes_of(const Ring& ring) noexcept;
+[[nodiscard]] inline BoardView board_of(const Ring& ring) noexcept {
+  return BoardView(board_bytes_of(ring).data());
+}
+[[nodiscard]] inline Ring& ring_of(const Connection& one) noexcept {
+  return world->lives[one.life].rings[one.ring];
 }
 [[nodiscard]] inline Desk& desk_of(const Connection& one) noexcept {
   return *reinterpret_cast<Desk*>(one.desk);

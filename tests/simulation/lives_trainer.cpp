@@ -3,15 +3,13 @@
 
 #include "simulation/lives_trainer.hpp"
 
+#include "simulation/lives_attached.hpp"
 #include "simulation/lives_judge.hpp"
 #include "simulation/scheduler.hpp"
 
-#include <batchcast/consumer/pending.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/file_descriptor.hpp>
 #include <batchcast/join/message.hpp>
-#include <batchcast/ring/rank_host.hpp>
-#include <batchcast/ring/rank_reader.hpp>
 #include <batchcast/ring/reader.hpp>
 #include <batchcast/ring/reader_handover.hpp>
 
@@ -24,164 +22,6 @@
 
 namespace batchcast::simulation::lives_world {
 namespace {
-
-namespace product = batchcast::detail;
-
-/// A place in one life's ring.
-class Attached final : public ReaderHost, public RankHost {
- public:
-  Attached(Trainer& self, Connection& link)
-      : self_(self), link_(link), life_(world->lives[link.life]) {
-    RingReader::Options options;
-    options.stream = "s";
-    options.rides = true;
-    if (is_rank(self)) {
-      options.share = self.group.rank;
-      options.shares = self.group.world;
-    }
-    const FieldWindow window{reinterpret_cast<std::byte*>(life_.ids.data()), world->sizes.capacity,
-                             8, 8};
-    reader_.emplace(board(), desk_of(link), window, *this, std::move(options));
-    if (is_rank(self)) rank_.emplace(*reader_, board(), desk_of(link), *this, self.group);
-  }
-
-  [[nodiscard]] BoardView board() const noexcept { return board_of(link_.life); }
-  [[nodiscard]] Connection& link() noexcept { return link_; }
-  [[nodiscard]] const Life& life() const noexcept { return life_; }
-  [[nodiscard]] RingReader& reader() noexcept { return *reader_; }
-  [[nodiscard]] std::optional<RankReader>& rank() noexcept { return rank_; }
-
-  [[nodiscard]] Next next(int timeout_ms, Run& run) {
-    return rank_ ? rank_->next(self_.batch, timeout_ms, run)
-                 : reader_->next(self_.batch, timeout_ms, run);
-  }
-
-  [[nodiscard]] bool has_lost_producer() const noexcept {
-    return is_seen_dead(life_.process) &&
-           !product::has_ended(ordered::load_state(board().progress()));
-  }
-
-  [[nodiscard]] Resumes resumes() const noexcept {
-    const BoardHead& head = board().head();
-    const BoardProgress& progress = board().progress();
-    Resumes resumes;
-    resumes.identity = head.identity;
-    resumes.incarnation = head.incarnation;
-    resumes.consumer_id = link_.consumer_id;
-    resumes.kept_from = ordered::load_kept_from(progress);
-    resumes.valid_from = ordered::get_acquire(progress.valid_from);
-    resumes.claimed = ordered::load_claimed(progress);
-    resumes.published = ordered::load_published(progress);
-    return resumes;
-  }
-
-  /// Where it comes to at most in this ring.
-  [[nodiscard]] std::uint64_t end_of_drain() const noexcept {
-    RowPlace place = ReaderHandover::end_of_whole(*reader_, self_.batch);
-    if (rank_) place = std::min(place, rank_->end_of_drain());
-    return place.position;
-  }
-
-  void take_over(Attached& last) {
-    ReaderHandover::take_over(*reader_, *last.reader_);
-    if (!rank_) return;
-    rank_->take_over(*last.rank_);
-    tell_ends_again(last);
-  }
-  void tell_ends_again(const Attached& last) noexcept {
-    pending_.tell_again(last.pending_);
-    tell_untold();
-  }
-
-  [[nodiscard]] ReaderStatus status() const noexcept {
-    return rank_ ? rank_->status() : reader_->status();
-  }
-
-  // ---- what its reader asks
-
-  bool producer_is_dead() noexcept override { return is_seen_dead(life_.process); }
-  std::string why_revoked() override { return rank_ ? rank_->why_revoked() : "?"; }
-  bool give_oldest_back() noexcept override {
-    if (self_.holds == 0) return false;
-    give_back(0);
-    return true;
-  }
-  void tell_epoch_end(const RankEpoch& epoch) noexcept override {
-    check_epoch_end(self_, epoch.epoch);
-    self_.epoch = epoch.epoch + 1;
-    pending_.tell({.epoch = epoch.epoch,
-                   .place = epoch.place,
-                   .early = epoch.early,
-                   .known = epoch.known,
-                   .count = epoch.receipt.count,
-                   .hash = epoch.receipt.hash,
-                   .rows = epoch.rows});
-    tell_untold();
-  }
-  bool is_hung_up() noexcept override {
-    return link_.is_lost || life_.is_over || is_seen_dead(life_.process);
-  }
-  void give_up_place() noexcept override { leave(); }
-  std::string why_evicted() override {
-    // The farewell follows the eviction.
-    while (!link_.farewell && !is_hung_up()) {
-      const std::uint32_t seen = link_.bell.load_quietly();
-      static_cast<void>(futex_wait(link_.bell, seen, look_ms));
-    }
-    return link_.text.data();
-  }
-  bool group_broke() noexcept override { return link_.group_broke; }
-
-  // ---- what it holds
-
-  void keep(const Run& run) {
-    self_.held[self_.holds++] = {run.position, run.lease, run.size};
-    self_.position = run.next().position;
-    read(run.position, run.size);
-  }
-  void give_back(std::size_t which) {
-    const Held held = self_.held[which];
-    read(held.start, held.size);
-    for (std::size_t i = which + 1; i < self_.holds; ++i) self_.held[i - 1] = self_.held[i];
-    --self_.holds;
-    static_cast<void>(reader_->give_back(held.lease));
-  }
-
-  void leave() noexcept {
-    if (link_.bye) return;
-    step();
-    link_.bye = true;
-    if (!is_dead(life_.process)) ring_door(life_);
-  }
-
- private:
-  void tell_untold() noexcept {
-    while (const EpochEnd* const end = pending_.untold()) {
-      step();
-      if (link_.said < ends_max) link_.ends[link_.said++] = *end;
-      pending_.drop_untold();
-    }
-    if (!is_dead(life_.process)) ring_door(life_);
-  }
-
-  void read(std::uint64_t position, std::uint64_t size) {
-    for (std::uint64_t at = position; at < position + size; ++at) {
-      const auto& sample = life_.samples[at % world->sizes.capacity];
-      const std::uint64_t first = sample[0];
-      step();
-      if (first == content_of(at) && sample[1] == content_of(at)) continue;
-      if (reader_->revoked()) return;
-      fail(text("torn: trainer {} finds another sample at position {}", self_.number, at));
-    }
-  }
-
-  Trainer& self_;
-  Connection& link_;
-  Life& life_;
-  product::Pending pending_;
-  std::optional<RingReader> reader_;
-  std::optional<RankReader> rank_;
-};
 
 /// One that was refused, and asks no more.
 struct KeptOut {
@@ -210,7 +50,9 @@ class Ride {
  private:
   // ---- joining
 
-  Connection* say_hello(const std::optional<Resumes>& resumes) {
+  /// `cursor`: where it goes on.
+  Connection* say_hello(const std::optional<Resumes>& resumes,
+                        const std::optional<std::uint64_t>& cursor) {
     const auto open = std::find_if(lives().begin(), lives().end(), [](const Life& one) {
       return one.is_open && !one.is_over && !is_dead(one.process);
     });
@@ -230,15 +72,15 @@ class Ride {
       hello.rank = self_.group.rank;
       hello.world = self_.group.world;
     }
-    if (resumes) {
-      hello.resumes = resumes;
+    hello.resumes = resumes;
+    if (cursor) {
       hello.join = Join::at;
-      hello.cursor = now_->end_of_drain();
+      hello.cursor = *cursor;
     }
     step();
     ++self_.connection_count;
     tell("says hello to life %u%s", open->number, resumes ? ", and resumes" : "");
-    if (resumes) tell("at %llu", static_cast<unsigned long long>(hello.cursor));
+    if (cursor) tell("at %llu", static_cast<unsigned long long>(hello.cursor));
     ring_door(*open);
     return &one;
   }
@@ -282,9 +124,10 @@ class Ride {
     if (self_.comes_after_ms != 0) {
       static_cast<void>(futex_wait(self_.connections[0].bell, 0, self_.comes_after_ms));
     }
+    wait_for_stream();
     while (now_ == nullptr) {
       const std::uint32_t seen_lives = world->lives_word.load_quietly();
-      Connection* const one = say_hello(std::nullopt);
+      Connection* const one = say_hello(std::nullopt, self_.cursor);
       if (one == nullptr) {
         if (no_more_come()) return;
         rest(world->lives_word, seen_lives);
@@ -305,13 +148,26 @@ class Ride {
     self_.came = true;
   }
 
+  /// It comes once so much is published, or the others come no further.
+  void wait_for_stream() {
+    constexpr int looks_max = 40;
+    const auto is_there = [&](const Life& one) {
+      if (!one.is_open || is_dead(one.process)) return false;
+      return board_of(one.rings[0]).progress().published.peek() >= self_.comes_at;
+    };
+    for (int i = 0; i < looks_max && !is_calm(); ++i) {
+      if (std::any_of(lives().begin(), lives().end(), is_there) || no_more_come()) return;
+      for (int steps = 0; steps < 20; ++steps) step();
+    }
+  }
+
   void stand_at(Attached& attached) {
     self_.now = &attached.link();
     self_.reader = &attached.reader();
   }
 
-  void give_up(Connection& one) {
-    tell("waits no more for its group");
+  static void give_up(Connection& one) {
+    tell("waits no more");
     one.bye = true;
     ring_door(world->lives[one.life]);
   }
@@ -386,7 +242,8 @@ class Ride {
 
   void look_at_producers() {
     if (!drains_) {
-      if (chance().below(2) == 0 || !now_->has_lost_producer()) return;
+      if (chance().below(2) == 0) return;
+      if (!now_->has_lost_producer()) return look_at_other_ring();
       begin_drain();
       search();
     } else if (chance().below(2) != 0) {
@@ -398,12 +255,57 @@ class Ride {
     tell("sees that its producer is dead");
     drains_ = true;
     resumes_.reset();
+    drop_search();  // for another ring of the producer that died
+    if (!next_) return;
+    resumes_ = next_->resumes();
+    lock_ = std::move(next_lock_);
+    next_.reset();
+  }
+
+  // ---- another ring of its producer, as Rider has it
+
+  void look_at_other_ring() {
+    if (search_ == nullptr && !next_) {
+      const std::uint32_t moves = now_->moves();
+      if (std::exchange(moves_seen_, moves) == moves || now_->reader().revoked()) return;
+      tell("is asked to move");
+      search_ = say_hello(now_->resumes(), now_->reader().position());
+      return;
+    }
+    if (search_ != nullptr && search_->answer != Connection::none) take_other_ring();
+    if (!next_ || owes_epoch_end_ || !now_->may_move()) return;
+    const std::uint64_t place = now_->reader().position();
+    const bool may_go = !next_->is_behind(place) || next_->move_to(place);
+    may_go ? change_over() : drop_next();
+  }
+
+  /// Where it is refused it stays, and is asked again.
+  void take_other_ring() {
+    Connection& one = *std::exchange(search_, nullptr);
+    if (one.answer == Connection::refused) return;
+    next_lock_ = FileDescriptor(std::exchange(one.lock_fd, -1));
+    next_ = std::make_unique<Attached>(self_, one);
+  }
+
+  void drop_search() {
+    if (search_ == nullptr) return;
+    Connection& one = *std::exchange(search_, nullptr);
+    give_up(one);
+    FileDescriptor(std::exchange(one.lock_fd, -1)).reset();
+  }
+
+  void drop_next() {
+    tell("stays where it is");
+    drop_search();
+    if (next_) next_->leave();
+    next_.reset();
+    next_lock_.reset();
   }
 
   void search() {
     Resumes resumes = now_->resumes();
     if (resumes_) resumes = *resumes_;
-    search_ = say_hello(resumes);
+    search_ = say_hello(resumes, now_->end_of_drain());
   }
 
   /// What goes wrong is for the call that waits.
@@ -462,11 +364,17 @@ class Ride {
   }
 
   void change_over() {
-    tell("goes on with life %u", next_->link().life);
+    tell("goes on with ring %u of life %u", next_->link().ring, next_->link().life);
     count(*now_);
     next_->take_over(*now_);
+    if (!drains_) {
+      now_->make_all_own();
+      now_->leave();
+    }
     stand_at(*next_);
     now_ = std::move(next_);
+    moves_seen_ = 0;
+    if (!drains_) lock_ = std::move(next_lock_);
     drains_ = false;
     resumes_.reset();
   }
@@ -499,7 +407,8 @@ class Ride {
   }
 
   void check_receipts() {
-    const bool are_known = world->deaths == 0 && !world->sizes.leaves && !may_be_broken();
+    const bool are_known = world->sizes.heads == 1 && !self_.cursor && world->deaths == 0 &&
+                           !world->sizes.leaves && !may_be_broken();
     if (are_known && now_->status().epochs_unknown != 0) fail("a receipt is not known");
   }
 
@@ -509,9 +418,16 @@ class Ride {
     bool right = self_.read_all || (is_rank(self_) && may_be_broken());
     if (!self_.came && !right) {
       right = why.kind == RefusalKind::finished || why.kind == RefusalKind::stopped ||
-              why.kind == RefusalKind::busy;
+              why.kind == RefusalKind::busy ||
+              (self_.cursor && why.kind == RefusalKind::cursor_gone && has_no_head(why.why));
     }
     if (!right) fail(text("trainer {} is kept out: {}", self_.number, why.why));
+  }
+
+  /// None can open for a newcomer.
+  [[nodiscard]] static bool has_no_head(const std::string& why) {
+    return world->sizes.heads == 1 || why.find("no more samples of it") != std::string::npos ||
+           why.find("All of the stream is made") != std::string::npos;
   }
 
   void end() {
@@ -522,9 +438,9 @@ class Ride {
       self_.now = nullptr;
     }
     if (next_ != nullptr) next_->leave();
-    if (search_ != nullptr) give_up(*search_);
-    search_ = nullptr;
+    drop_search();
     lock_.reset();
+    next_lock_.reset();
     now_.reset();
     next_.reset();
   }
@@ -535,6 +451,8 @@ class Ride {
   Connection* search_ = nullptr;
   std::optional<Resumes> resumes_;
   FileDescriptor lock_;
+  FileDescriptor next_lock_;  ///< of a place in another ring of its producer
+  std::uint32_t moves_seen_ = 0;
   bool drains_ = false;
   bool owes_epoch_end_ = false;
 };

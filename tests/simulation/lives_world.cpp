@@ -19,6 +19,14 @@ namespace {
 
 using namespace lives_world;
 
+/// Those who go on are far ahead of those who come with their cursors.
+void draw_for_heads(Sizes& sizes) {
+  sizes.capacity = 4 + chance().below(2);
+  sizes.epochs = epochs_max - chance().below(2);
+  sizes.trainers = std::max<std::uint32_t>(sizes.trainers, 2);
+  sizes.world = std::min<std::uint32_t>(sizes.world, sizes.trainers / 2);
+}
+
 Sizes draw_sizes() {
   Sizes sizes;
   constexpr std::array<std::uint64_t, 6> capacities = {4, 4, 5, 8, 7, 16};
@@ -33,6 +41,9 @@ Sizes draw_sizes() {
   sizes.loan = 1 + chance().below(3);
   sizes.knows_ids = chance().below(4) != 3;
   sizes.leaves = chance().below(4) == 3;
+  sizes.heads = chance().below(3) == 2 ? 2 + chance().below(2) : 1;
+  sizes.head_capacity = 4 + chance().below(5);
+  if (sizes.heads > 1) draw_for_heads(sizes);
   return sizes;
 }
 
@@ -52,6 +63,12 @@ void draw_trainer(Trainer& self) {
   self.leave_one_in = is_one && sizes.leaves ? 4 : 0;
   if (is_one && chance().one_in(6)) self.goes_after = 1 + chance().below(3);
   self.comes_after_ms = chance().one_in(4) ? 150 : 0;
+  const bool is_later = sizes.heads > 1 && self.number != 0 && chance().below(4) != 0;
+  if (!is_one && sizes.heads > 1 && (is_later || chance().one_in(6))) {
+    const auto all = static_cast<std::uint32_t>(sizes.epochs * sizes.epoch);
+    self.cursor = chance().below(is_later ? all / 2 : all);
+    if (is_later) self.comes_at = *self.cursor + sizes.capacity + chance().below(4);
+  }
   tell("trainer %u: batches of %u, holds %u%s", self.number, self.batch, self.hold,
        is_one ? ", a rank" : "");
 }
