@@ -37,6 +37,9 @@ class Heads {
   [[nodiscard]] std::variant<std::shared_ptr<HostRing>, NotOpen> open(const Wanted&) {
     return NotOpen();
   }
+  [[nodiscard]] std::variant<std::shared_ptr<HostRing>, NotOpen> open_now(const Wanted&) {
+    return NotOpen();
+  }
   [[nodiscard]] bool is_making() const { return false; }
   [[nodiscard]] std::optional<std::uint64_t> own_place_window_ns() const { return std::nullopt; }
   void close(const HostRing&) {}
