@@ -334,7 +334,7 @@ void print_streams(const nlohmann::json& rows) {
   if (std::any_of(rows.begin(), rows.end(), has_heads)) {
     fmt::print(
         "head: a ring at another place; its trainers come to the first one once they have caught "
-        "up\n");
+        "up, and the ranks of a group stay\n");
   }
   const auto explain_group = [&rows](const char* state, const char* meaning) {
     for (const auto& row : rows) {

@@ -6,9 +6,9 @@
 
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
+#include "producer/head_reception.hpp"
 
 #include <algorithm>
-#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -42,42 +42,13 @@ std::vector<RankNews> Reception::take_news() {
   return news;
 }
 
-/// The first rank begins where its `join` says, and gates from then on, so the others can begin
-/// there too. Only another ring may have lost that place: then its rank is seated first.
 void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news) {
-  GroupStart start{0, ranks.front().hello.join};
   std::vector<Seated> seats;  // in the order of the ranks
-  std::optional<Refusal> refusal;
-  for (std::size_t tries = 0; tries <= parts_.rings.all().size(); ++tries) {
-    seats.assign(ranks.size(), {});
-    try {
-      refusal = seat_group(ranks, start, seats);
-    } catch (const std::exception& error) {  // ranks that have a place must not keep it
-      refusal = Refusal{RefusalKind::full,
-                        text("{}the group cannot be admitted: {}", stream_text(), error.what())};
-    }
-    if (!refusal) break;
-    const auto failed = std::find_if(seats.begin(), seats.end(),
-                                     [](const Seated& one) { return one.ring == nullptr; });
-    for (const Seated& seated : seats) {
-      if (seated.ring != nullptr) take_out(seated);
-    }
-    const auto at = static_cast<std::size_t>(failed - seats.begin());
-    const bool elsewhere =
-        refusal->kind == RefusalKind::cursor_gone && start.join != Join::at && at != start.first;
-    if (!elsewhere) break;
-    start = {at, Join::next_epoch};
+  GroupStart start;
+  if (const auto refusal = HeadReception::seat_group(*this, ranks, start, seats)) {
+    return refuse_group(ranks, *refusal, news);
   }
   const std::string& name = ranks.front().hello.group;
-  if (refusal) {
-    const bool lacks_head =
-        refusal->kind == RefusalKind::cursor_gone && parts_.rings.heads().are_allowed();
-    const std::string why = text("{}{} (group `{}`)", refusal->text,
-                                 lacks_head ? ". Groups get no heads (--heads)" : "", name);
-    parts_.log(LogLevel::info, text("group `{}` was refused: {}", name, why));
-    for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal->kind, why}});
-    return;
-  }
   parts_.log(LogLevel::info, text("group `{}` is complete: its {}{} at position {}", name,
                                   ranks.size(), ranks.size() == 1 ? " rank begins" : " ranks begin",
                                   seats[start.first].admitted.position));
@@ -94,12 +65,23 @@ void Reception::admit_group(const std::vector<WaitingRank>& ranks, std::vector<R
   groups_.add(name, std::move(seated));
 }
 
+void Reception::refuse_group(const std::vector<WaitingRank>& ranks, const Refusal& refusal,
+                             std::vector<RankNews>& news) {
+  const std::string& name = ranks.front().hello.group;
+  const std::string why = text("{} (group `{}`)", refusal.text, name);
+  // They ask again, all of them.
+  const bool is_final = refusal.kind != RefusalKind::busy;
+  if (is_final) parts_.log(LogLevel::info, text("group `{}` was refused: {}", name, why));
+  for (const WaitingRank& rank : ranks) news.push_back({rank.key, Refusal{refusal.kind, why}});
+}
+
 /// Returns why a rank has got no place; those before it have theirs then.
-std::optional<Refusal> Reception::seat_group(const std::vector<WaitingRank>& ranks,
+std::optional<Refusal> Reception::seat_ranks(const std::vector<WaitingRank>& ranks,
                                              const GroupStart& start, std::vector<Seated>& seats) {
   const Seated& first = seats[start.first];
   for (const std::size_t i : order_of(ranks.size(), start.first)) {
-    ServedRing& ring = *parts_.rings.find(ranks[i].hello.placement);
+    ServedRing& ring =
+        start.head != nullptr ? *start.head : *parts_.rings.find(ranks[i].hello.placement);
     AdmitRequest request = request_of(ranks[i].hello, ranks[i].pid);
     request.join = start.join;
     const bool another_is_there = std::any_of(seats.begin(), seats.end(),

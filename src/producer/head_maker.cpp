@@ -42,6 +42,11 @@ std::optional<HeadMaker::Made> HeadMaker::take() {
   return std::exchange(made_, std::nullopt);
 }
 
+void HeadMaker::wait() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !makes_; });
+}
+
 void HeadMaker::look(std::uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
   if (!made_ || now_ns - made_ns_ < kept_ns) return;
@@ -76,6 +81,7 @@ void HeadMaker::run() noexcept {
     makes_ = false;
     made_ = std::move(made);
     made_ns_ = now_ns();
+    changed_.notify_all();
   }
 }
 

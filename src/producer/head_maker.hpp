@@ -37,6 +37,8 @@ class HeadMaker {
   };
   /// Nothing while it is being made.
   [[nodiscard]] std::optional<Made> take();
+  /// Returns once no ring is being made.
+  void wait() const;
   /// Frees a ring that was not taken for some seconds.
   void look(std::uint64_t now_ns);
   void free(std::shared_ptr<HostRing> ring);
@@ -45,7 +47,7 @@ class HeadMaker {
   void run() noexcept;
 
   mutable std::mutex mutex_;  ///< of what follows, but the thread
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   Make wanted_;
   bool makes_ = false;
   std::optional<Made> made_;

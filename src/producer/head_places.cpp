@@ -31,6 +31,17 @@ std::optional<std::uint64_t> cursor_of(const Hello& hello, const RingOutlook& le
   return waits_long ? std::optional(leading.epoch_start) : std::nullopt;
 }
 
+/// In samples: of a rank, that of its group.
+std::uint64_t batch_of(const Hello& hello) noexcept {
+  return hello.batch_size * std::max(hello.world, 1U);
+}
+
+std::string without_prefix(std::string why) {
+  constexpr std::string_view prefix = "batchcast: ";
+  if (why.starts_with(prefix)) why.erase(0, prefix.size());
+  return why;
+}
+
 bool has(const HeadPlaces::Seats& seats, const ServedRing& ring) {
   return std::find(seats.begin(), seats.end(), &ring) != seats.end();
 }
@@ -49,13 +60,15 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose(const Hello& hello,
   HostRing& leading = rings_.host();
   const Chosen there{named, {}};
   if (!heads.are_allowed() || named != &leading) return there;
-  if (auto refusal = refusal_if_full(seats)) return std::move(*refusal);
-  const bool needs_none =
-      hello.observes || hello.world != 0 || hello.between_epochs == BetweenEpochs::let_go;
-  if (needs_none) return there;
+  auto full = refusal_if_full(hello, seats);
+  if (full && !heads.list().empty()) return std::move(*full);
+  // A group stays where it is, so it gets no head that it can do without.
+  const bool may_wait = hello.world != 0 && hello.join != Join::at;
+  if (may_wait || hello.observes || hello.between_epochs == BetweenEpochs::let_go) return there;
   const RingOutlook outlook = leading.writer().outlook(hello.cursor);
   const auto cursor = cursor_of(hello, outlook, options_.samples_per_epoch);
   if (!cursor || outlook.is_over || outlook.goes_back || *cursor >= outlook.oldest) return there;
+  if (full) return std::move(*full);
   auto chosen = choose_head(hello, *cursor);
   // With `rewind` it may wait instead, as it does without heads.
   const bool has_to = hello.join == Join::at || heads.is_making();
@@ -70,7 +83,7 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose_head(const Hello& h
   std::uint64_t behind_at = 0;
   for (const auto& head : heads.list()) {
     const RingOutlook outlook = head->writer().outlook(cursor);
-    if (outlook.is_over || 2 * hello.batch_size > head->capacity()) continue;
+    if (outlook.is_over || 2 * batch_of(hello) > head->capacity()) continue;
     if (outlook.oldest <= cursor && cursor <= outlook.published) return Chosen{head.get(), cursor};
     if (outlook.published > cursor || (behind != nullptr && outlook.published < behind_at))
       continue;
@@ -98,7 +111,7 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::open_head(const Hello& hel
   try {
     // Only one that comes back has what the receipt lacks.
     const auto before = hello.resumes ? receipt_before(options_, cursor) : std::nullopt;
-    auto opened = rings_.heads().open({cursor, hello.batch_size, before});
+    auto opened = rings_.heads().open({cursor, batch_of(hello), before});
     if (const auto* head = std::get_if<std::shared_ptr<HostRing>>(&opened)) {
       log_(LogLevel::info, text("{} opens at position {}, {}: {} samples", (*head)->id(), cursor,
                                 reason, (*head)->capacity()));
@@ -113,25 +126,52 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::open_head(const Hello& hel
   } catch (const Error& error) {
     why = error.what();
   }
-  constexpr std::string_view prefix = "batchcast: ";
-  if (why.starts_with(prefix)) why.erase(0, prefix.size());
   // A trainer that comes back does not give up where room is lacking.
   return Refusal{hello.resumes ? RefusalKind::busy : RefusalKind::cursor_gone,
                  text("{}position {}, {}, needs a head, and none opens (--head-memory): {}",
-                      stream_text(), cursor, reason, why)};
+                      stream_text(), cursor, reason, without_prefix(std::move(why)))};
+}
+
+ServedRing* HeadPlaces::open_again(const std::string& group, std::uint64_t cursor,
+                                   std::uint64_t batch_size) {
+  std::string why = text("all {} places (--heads) are taken", options_.heads);
+  try {
+    if (rings_.heads().has_free()) {
+      const auto opened =
+          rings_.heads().open_now({cursor, batch_size, receipt_before(options_, cursor)});
+      if (const auto* head = std::get_if<std::shared_ptr<HostRing>>(&opened)) {
+        log_(LogLevel::info, text("{} opens at position {}, where group `{}` was: {} samples",
+                                  (*head)->id(), cursor, group, (*head)->capacity()));
+        return head->get();
+      }
+      why = std::get<Heads::NotOpen>(opened).why;
+    }
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  log_(LogLevel::warning,
+       text("group `{}` gets no head (--head-memory): {}. The stream goes on at position {}, where "
+            "its ranks are, and the other trainers wait until it has come to theirs",
+            group, without_prefix(std::move(why)), cursor));
+  return nullptr;
 }
 
 /// Places are counted over all rings in host memory.
-std::optional<Refusal> HeadPlaces::refusal_if_full(const Seats& seats) const {
-  if (rings_.heads().list().empty()) return std::nullopt;
-  const auto taken = std::count_if(seats.begin(), seats.end(), [](const ServedRing* ring) {
-    return ring->placement().is_host();
-  });
-  if (static_cast<std::uint64_t>(taken) < options_.max_consumers) return std::nullopt;
+std::optional<Refusal> HeadPlaces::refusal_if_full(const Hello& hello, const Seats& seats) const {
+  const auto taken = static_cast<std::uint64_t>(
+      std::count_if(seats.begin(), seats.end(),
+                    [](const ServedRing* ring) { return ring->placement().is_host(); }));
+  const std::uint64_t places = options_.max_consumers;
+  if (taken + std::max(hello.world, 1U) <= places) return std::nullopt;
+  const std::string why =
+      hello.world == 0 ? text("all {} places for consumers are taken", places)
+                       : text(
+                             "group `{}` has {} ranks, and {} of the {} places for consumers "
+                             "are taken",
+                             hello.group, hello.world, taken, places);
   return Refusal{RefusalKind::full,
-                 text("{}all {} places for consumers are taken. Start the producer with a larger "
-                      "--max-consumers (up to {})",
-                      stream_text(), options_.max_consumers, limits::consumers_max)};
+                 text("{}{}. Start the producer with a larger --max-consumers (up to {})",
+                      stream_text(), why, limits::consumers_max)};
 }
 
 void HeadPlaces::close_empty(const Seats& seats) {
@@ -166,6 +206,7 @@ void HeadPlaces::fetch_leading_ring() {
     if (has_ended(status.state) || (place && status.published < foremost)) continue;
     std::optional<std::uint64_t> lowest;
     for (const ConsumerStatus& one : status.consumers) {
+      if (one.group.world != 0) continue;  // it would not come
       lowest = std::min(lowest.value_or(one.position), one.position);
     }
     if (!lowest) continue;

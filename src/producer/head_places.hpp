@@ -33,8 +33,13 @@ class HeadPlaces {
     ServedRing* ring = nullptr;
     std::optional<std::uint64_t> cursor;  ///< where it begins there; else as its hello says
   };
-  /// For a consumer that is no rank of a group. May open a head, which stays until `close_empty`.
+  /// For a consumer, or a group whose ranks all are in host memory: by the hello of its first rank.
+  /// May open a head, which stays until `close_empty`.
   [[nodiscard]] std::variant<Chosen, Refusal> choose(const Hello& hello, const Seats& seats);
+  /// A head for a group of an earlier producer's, whose ranks were in one. Waits for its memory. It
+  /// stays until `close_empty`. Null where none opens, which the log says.
+  [[nodiscard]] ServedRing* open_again(const std::string& group, std::uint64_t cursor,
+                                       std::uint64_t batch_size);
   /// Closes heads that have no seat.
   void close_empty(const Seats& seats);
   /// Call it at each tick.
@@ -67,7 +72,8 @@ class HeadPlaces {
   [[nodiscard]] std::variant<Chosen, Refusal> choose_head(const Hello& hello, std::uint64_t cursor);
   [[nodiscard]] std::variant<Chosen, Refusal> open_head(const Hello& hello, std::uint64_t cursor,
                                                         const std::string& reason);
-  [[nodiscard]] std::optional<Refusal> refusal_if_full(const Seats& seats) const;
+  [[nodiscard]] std::optional<Refusal> refusal_if_full(const Hello& hello,
+                                                       const Seats& seats) const;
   void fetch_leading_ring();
   void bring_to_leading_ring();
   [[nodiscard]] bool stays_in_own_place(ConsumerKey key, std::uint64_t now_ns) const;

@@ -2,17 +2,18 @@
 // Copyright 2026 the batchcast authors
 #include "producer/head_reception.hpp"
 
+#include <batchcast/core/schema.hpp>
 #include <batchcast/core/text.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 #include <vector>
 
 namespace batchcast::inline v0_1::detail {
 
 std::variant<Reception::Seated, Refusal> HeadReception::seat(Reception& at, const Hello& hello,
-                                                             std::uint32_t pid,
-                                                             std::uint64_t reading) {
+                                                             std::uint32_t pid) {
   // The leading ring goes on while a place is chosen, and may lose the sample meanwhile.
   constexpr int tries = 4;
   for (int left = tries;; --left) {
@@ -24,19 +25,124 @@ std::variant<Reception::Seated, Refusal> HeadReception::seat(Reception& at, cons
       request.join = Join::at;
       request.cursor = *cursor;
     }
-    auto seated = at.seat(*ring, request, reading);
+    auto seated = at.seat(*ring, request);
     auto* const refusal = std::get_if<Refusal>(&seated);
     if (refusal == nullptr) return seated;
     const bool is_host = ring->placement().is_host();  // a head may close now
     at.head_places_.close_empty(seats(at));
-    const bool is_gone = refusal->kind == RefusalKind::cursor_gone;
-    if (is_gone && at.parts_.rings.heads().are_allowed()) {
-      const bool holds = hello.world == 0 && hello.between_epochs == BetweenEpochs::hold;
-      if (is_host && holds && left > 1) continue;
-      if (!is_host) refusal->text += ". Heads are in host memory only";
-    }
+    if (refusal->kind != RefusalKind::cursor_gone) return seated;
+    const bool may_have_one = at.parts_.rings.heads().are_allowed() && is_host &&
+                              hello.between_epochs == BetweenEpochs::hold;
+    if (may_have_one && left > 1) continue;
+    refusal->text += why_no_head(at, is_host);
     return seated;
   }
+}
+
+std::string HeadReception::why_no_head(const Reception& at, bool is_host) {
+  const ProducerOptions& options = at.parts_.options;
+  const bool can_be_made_again = options.pure && options.samples_per_epoch != 0;
+  const bool has_axes = std::any_of(options.schema.begin(), options.schema.end(),
+                                    [](const FieldSpec& field) { return field.on_axis(); });
+  if (can_be_made_again && has_axes) {
+    return ". Streams with samples of any length get no heads (--heads)";
+  }
+  const bool is_elsewhere = at.parts_.rings.heads().are_allowed() && !is_host;
+  return is_elsewhere ? ". Heads are in host memory only" : "";
+}
+
+std::optional<Refusal> HeadReception::seat_group(Reception& at,
+                                                 const std::vector<WaitingRank>& ranks,
+                                                 Reception::GroupStart& start,
+                                                 std::vector<Reception::Seated>& seated) {
+  ServedRing& leading = at.parts_.rings.host();
+  const Hello& first = ranks.front().hello;
+  const bool are_allowed = at.parts_.rings.heads().are_allowed() && first.join == Join::at;
+  const bool is_host = std::all_of(ranks.begin(), ranks.end(), [&](const WaitingRank& rank) {
+    return rank.hello.placement == leading.id();
+  });
+  // As for one consumer.
+  constexpr int tries = 4;
+  for (int left = are_allowed && is_host ? tries : 1;; --left) {
+    if (are_allowed && is_host) {
+      auto chosen = at.head_places_.choose(first, seats(at));
+      if (auto* refusal = std::get_if<Refusal>(&chosen)) {
+        const bool is_final = !at.parts_.rings.heads().is_making();
+        if (is_final && refusal->kind == RefusalKind::busy)
+          refusal->kind = RefusalKind::cursor_gone;
+        return std::move(*refusal);
+      }
+      ServedRing* const ring = std::get<HeadPlaces::Chosen>(chosen).ring;
+      start.head = ring == &leading ? nullptr : ring;
+    }
+    auto refusal = seat_all(at, ranks, start, seated);
+    if (!refusal) return std::nullopt;
+    at.head_places_.close_empty(seats(at));
+    if (refusal->kind != RefusalKind::cursor_gone) return refusal;
+    if (left > 1) continue;
+    refusal->text += why_no_head(at, is_host);
+    return refusal;
+  }
+}
+
+/// The first rank begins where its `join` says, and gates from then on, so the others can begin
+/// there too. Only another ring may have lost that place: then its rank is seated first.
+std::optional<Refusal> HeadReception::seat_all(Reception& at, const std::vector<WaitingRank>& ranks,
+                                               Reception::GroupStart& start,
+                                               std::vector<Reception::Seated>& seats) {
+  std::optional<Refusal> refusal;
+  start.first = 0;
+  start.join = ranks.front().hello.join;
+  for (std::size_t tries = 0; tries <= at.parts_.rings.all().size(); ++tries) {
+    seats.assign(ranks.size(), {});
+    try {
+      refusal = at.seat_ranks(ranks, start, seats);
+    } catch (const std::exception& error) {  // ranks that have a place must not keep it
+      refusal = Refusal{RefusalKind::full,
+                        text("{}the group cannot be admitted: {}", at.stream_text(), error.what())};
+    }
+    if (!refusal) break;
+    const auto failed = std::find_if(seats.begin(), seats.end(), [](const Reception::Seated& one) {
+      return one.ring == nullptr;
+    });
+    for (const Reception::Seated& seated : seats) {
+      if (seated.ring != nullptr) at.take_out(seated);
+    }
+    const auto which = static_cast<std::size_t>(failed - seats.begin());
+    const bool elsewhere =
+        refusal->kind == RefusalKind::cursor_gone && start.join != Join::at && which != start.first;
+    if (!elsewhere) break;
+    start.first = which;
+    start.join = Join::next_epoch;
+  }
+  return refusal;
+}
+
+std::map<std::string, ServedRing*> HeadReception::open_again(Reception& at,
+                                                             ReturningMembers::Decision& decision) {
+  struct Wanted {
+    std::uint64_t position = 0;
+    std::uint64_t batch_size = 0;
+  };
+  std::map<std::string, Wanted> wanted;
+  for (const ReturningMembers::Place& place : decision.places) {
+    const Group group = place.group();
+    if (!place.in_head || !place.position || group.world == 0) continue;
+    const auto [found, is_first] =
+        wanted.insert({group.name, {*place.position, place.whole_batch()}});
+    found->second.position = std::min(found->second.position, *place.position);
+  }
+  std::map<std::string, ServedRing*> heads;
+  for (const auto& [name, one] : wanted) {
+    ServedRing* const head = at.head_places_.open_again(name, one.position, one.batch_size);
+    if (head != nullptr) heads[name] = head;
+  }
+  for (ReturningMembers::Place& place : decision.places) {
+    const Group group = place.group();
+    if (group.world != 0) place.in_head = heads.contains(group.name);
+  }
+  decision.settle();
+  return heads;
 }
 
 std::variant<Rejoined, Refusal> HeadReception::answer_gone(const Reception& at,

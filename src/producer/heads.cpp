@@ -165,6 +165,16 @@ std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open(const Wanted
   return head;
 }
 
+std::variant<std::shared_ptr<HostRing>, Heads::NotOpen> Heads::open_now(const Wanted& wanted) {
+  // Memory that was made for another trainer may be too small.
+  for (int left = 2;; --left) {
+    auto opened = open(wanted);
+    const auto* const not_open = std::get_if<NotOpen>(&opened);
+    if (not_open == nullptr || !not_open->comes || left == 0) return opened;
+    maker_.wait();
+  }
+}
+
 std::string Heads::free_name() const {
   for (std::uint64_t number = 1;; ++number) {
     std::string name = text("head-{}", number);

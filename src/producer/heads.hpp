@@ -48,7 +48,7 @@ class Heads {
 
   struct Wanted {
     std::uint64_t position = 0;
-    std::uint64_t batch_size = 1;        ///< of its first trainer
+    std::uint64_t batch_size = 1;        ///< of its first trainer, or of the whole group
     std::optional<Receipt> before = {};  ///< of that epoch, up to the position
   };
   struct NotOpen {
@@ -57,6 +57,8 @@ class Heads {
   };
   /// Throws SystemError.
   [[nodiscard]] std::variant<std::shared_ptr<HostRing>, NotOpen> open(const Wanted& wanted);
+  /// The same, once its memory is made.
+  [[nodiscard]] std::variant<std::shared_ptr<HostRing>, NotOpen> open_now(const Wanted& wanted);
   /// Whether the memory of one is being made.
   [[nodiscard]] bool is_making() const { return maker_.is_making(); }
   /// No consumer is attached there. Its memory is given back with the last loan.

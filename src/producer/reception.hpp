@@ -102,6 +102,7 @@ class Reception final : public DoorEvents {
   struct GroupStart {
     std::size_t first = 0;  ///< of the ranks
     Join join = Join::rewind;
+    ServedRing* head = nullptr;  ///< all begin there; null: each in the ring that it names
   };
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
@@ -126,9 +127,11 @@ class Reception final : public DoorEvents {
   void set_missing(const std::string& name, bool is_missing);
   void note_member(Seated& seated, const Hello& hello, std::uint32_t pid);
   void admit_group(const std::vector<WaitingRank>& ranks, std::vector<RankNews>& news);
-  [[nodiscard]] std::optional<Refusal> seat_group(const std::vector<WaitingRank>& ranks,
+  [[nodiscard]] std::optional<Refusal> seat_ranks(const std::vector<WaitingRank>& ranks,
                                                   const GroupStart& start,
                                                   std::vector<Seated>& seats);
+  void refuse_group(const std::vector<WaitingRank>& ranks, const Refusal& refusal,
+                    std::vector<RankNews>& news);
   [[nodiscard]] Admission welcomed(const Admitted& admitted, ServedRing& ring) const;
   [[nodiscard]] std::optional<Seat> seat_of(ConsumerKey key) const;
   /// How messages of this stream begin.

@@ -51,6 +51,12 @@ class ReturningGroups {
                                                  std::uint64_t position) const;
   /// Whether that rank has a place.
   [[nodiscard]] bool has(const std::string& group, std::uint32_t rank) const;
+  /// All ranks of that group come to that head.
+  void put_in(const std::string& group, ServedRing& head) { groups_.at(group).head = &head; }
+  /// Null where each rank comes to the ring that it names.
+  [[nodiscard]] ServedRing* head_of(const std::string& group) const {
+    return groups_.at(group).head;
+  }
   /// A rank of that group has its place.
   void seat(const std::string& group, SeatedRank rank, std::uint64_t position);
   /// It gets none.
@@ -58,6 +64,7 @@ class ReturningGroups {
 
   struct Returned {
     std::uint32_t world = 0;
+    ServedRing* head = nullptr;
     std::map<std::uint32_t, SeatedRank> ranks;  ///< all, those that are gone too
     std::optional<GroupNews::Lost> lost;
     std::vector<LifeMember> gone;  ///< of earlier lives

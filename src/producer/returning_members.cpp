@@ -101,35 +101,53 @@ bool ReturningMembers::is_in_head(const MemberKey& key) const {
                      [&](const LifeMember& one) { return one.is(key) && one.in_head; });
 }
 
+Group ReturningMembers::Place::group() const {
+  if (!waiting) return missing->group;
+  return {waiting->hello.group, waiting->hello.rank, waiting->hello.world};
+}
+
+std::uint64_t ReturningMembers::Place::whole_batch() const {
+  const std::uint64_t own = waiting ? waiting->hello.batch_size : missing->batch_size;
+  return own * std::max(group().world, 1U);
+}
+
 void ReturningMembers::finish(Decision& decision, std::uint64_t samples_per_epoch) {
   is_decided_ = true;
   group_waits_ = false;
+  for (WaitingHello& one : std::exchange(waiting_, {})) {
+    const std::optional<std::uint64_t> position = one.place();
+    const bool in_head = one.hello.resumes && is_in_head(member_of(*one.hello.resumes));
+    decision.places.push_back({std::move(one), {}, position, in_head});
+  }
+  if (life_) {
+    const std::uint64_t length = std::max<std::uint64_t>(samples_per_epoch, 1);
+    decision.otherwise =
+        std::min(life_->epoch, life_->position.position / length) * samples_per_epoch;
+  }
+  decision.settle();
+  life_.reset();
+}
+
+void ReturningMembers::Decision::settle() {
   std::optional<std::uint64_t> lowest, lowest_in_head, foremost_free;
   const auto count = [&](std::uint64_t position, bool in_head) {
     std::optional<std::uint64_t>& least = in_head ? lowest_in_head : lowest;
     least = std::min(least.value_or(position), position);
   };
-  for (const Place& place : decision.places) count(*place.position, place.in_head);
-  for (WaitingHello& one : std::exchange(waiting_, {})) {
-    const std::optional<std::uint64_t> position = one.place();
-    const bool in_head = one.hello.resumes && is_in_head(member_of(*one.hello.resumes));
-    if (position && one.gates()) count(*position, in_head);
+  for (const Place& one : places) {
+    const std::optional<std::uint64_t>& position = one.position;
+    if (position && one.gates()) count(*position, one.in_head);
     if (position && !one.gates()) foremost_free = std::max(foremost_free.value_or(0), *position);
-    decision.places.push_back({std::move(one), {}, position, in_head});
   }
-  decision.begin = lowest ? lowest : lowest_in_head ? lowest_in_head : foremost_free;
-  if (!decision.begin && life_) {
-    const std::uint64_t length = std::max<std::uint64_t>(samples_per_epoch, 1);
-    decision.begin = std::min(life_->epoch, life_->position.position / length) * samples_per_epoch;
-  }
+  begin = lowest ? lowest : lowest_in_head ? lowest_in_head : foremost_free;
+  if (!begin) begin = otherwise;
   const auto order_of = [](const Place& place) {
     const bool is_new = !place.position;
     return std::tuple(is_new, !is_new && place.in_head, place.position.value_or(0));
   };
-  std::stable_sort(
-      decision.places.begin(), decision.places.end(),
-      [&](const Place& one, const Place& other) { return order_of(one) < order_of(other); });
-  life_.reset();
+  std::stable_sort(places.begin(), places.end(), [&](const Place& one, const Place& other) {
+    return order_of(one) < order_of(other);
+  });
 }
 
 }  // namespace batchcast::inline v0_1::detail

@@ -77,6 +77,11 @@ class ReturningMembers {
     std::optional<LifeMember> missing;
     std::optional<std::uint64_t> position;
     bool in_head = false;
+    [[nodiscard]] bool gates() const noexcept { return !waiting || waiting->gates(); }
+    /// The group of which it is a rank; `world` 0 for none.
+    [[nodiscard]] Group group() const;
+    /// In samples: of a rank, that of its group.
+    [[nodiscard]] std::uint64_t whole_batch() const;
   };
   struct Decision {
     /// Where the stream goes on. Empty where newcomers alone wait, and no life is known.
@@ -84,6 +89,10 @@ class ReturningMembers {
     /// Those of the leading ring first, then those of heads, each from the one furthest behind on.
     /// Newcomers are last.
     std::vector<Place> places;
+    std::optional<std::uint64_t> otherwise = {};  ///< it begins there where none of them says
+
+    /// Decides both by `in_head`.
+    void settle();
   };
   /// Members of heads get heads again. Without it, the stream goes on where the last of them is.
   void allow_heads() noexcept { heads_are_allowed_ = true; }

@@ -64,9 +64,10 @@ AdmissionReply Reception::wait_with_members(const Hello& hello, std::uint32_t pi
 /// stream from there on.
 void Reception::admit_returning(std::vector<RankNews>& news) {
   RingWriter& writer = parts_.rings.host().writer();
-  const auto decision =
-      returning_.decide(writer.samples_per_epoch(),
-                        [this](const LifeMember& member) { return life_.is_alive(member); });
+  auto decision = returning_.decide(writer.samples_per_epoch(), [this](const LifeMember& member) {
+    return life_.is_alive(member);
+  });
+  const auto heads = HeadReception::open_again(*this, decision);
   const SeatsAll seats_all(writer);
   if (awaits_members_.exchange(false)) {
     writer.go_on_at(decision.begin, receipt_before(parts_.options, *decision.begin));
@@ -75,8 +76,10 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   }
   life_.note_death(decision, parts_.options);
   ReturningGroups groups(life_.before(), decision, grid_of(parts_.options), parts_.rings.host());
+  for (const auto& [name, head] : heads) groups.put_in(name, *head);
   for (const ReturningMembers::Place& place : decision.places) {
-    if (place.missing && place.in_head) continue;  // a head is opened for it when it comes
+    const bool is_rank = place.group().world != 0;
+    if (place.missing && place.in_head && !is_rank) continue;  // it gets a head when it comes
     if (place.waiting) {
       news.push_back({place.waiting->key, admitted_again(*place.waiting, groups)});
     } else {
@@ -111,8 +114,9 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
     }
     const RankProgress progress =
         RankProgress::of(hello.world, hello.cursor, grid_of(parts_.options));
-    auto reply =
-        seat(*parts_.rings.find(hello.placement), request_of(hello, waiting.pid), progress.reading);
+    ServedRing* const head = groups.head_of(hello.group);
+    auto reply = seat(head != nullptr ? *head : *parts_.rings.find(hello.placement),
+                      request_of(hello, waiting.pid), progress.reading);
     if (auto* seated = std::get_if<Seated>(&reply)) {
       note_member(*seated, hello, waiting.pid);
       groups.seat(hello.group,
@@ -146,7 +150,8 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
                            ReturningGroups& groups) {
   const Group& group = member.group;
   const bool is_rank = group.world != 0;
-  ServedRing* const ring = parts_.rings.find(member.ring);
+  ServedRing* const head = is_rank ? groups.head_of(group.name) : nullptr;
+  ServedRing* const ring = head != nullptr ? head : parts_.rings.find(member.ring);
   const std::uint64_t whole = member.batch_size * std::max(group.world, 1U);
   if (is_rank && groups.has(group.name, group.rank)) return;  // it has come, by another key
   const bool is_refused = ring == nullptr || whole > ring->capacity();
@@ -166,9 +171,9 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   hello.rank = group.rank;
   hello.world = group.world;
   hello.tail = member.tail;
-  auto reply =
-      HeadReception::seat(*this, hello, member.pid,
-                          RankProgress::of(group.world, position, grid_of(parts_.options)).reading);
+  const RankProgress progress = RankProgress::of(group.world, position, grid_of(parts_.options));
+  auto reply = is_rank ? seat(*ring, request_of(hello, member.pid), progress.reading)
+                       : HeadReception::seat(*this, hello, member.pid);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {
     if (is_rank) groups.give_up(group.name, group.rank, position);
     throw std::runtime_error(refusal->text);

@@ -158,6 +158,26 @@ TEST_CASE("with one place an old cursor is refused", "[heads][short]") {
   CHECK_THROWS_AS(Consumer(at(0)), Refused);
 }
 
+TEST_CASE("a stream with samples of any length has no heads, and says so", "[heads][short]") {
+  const OwnDirectory directory;
+  ProducerOptions options = heads_options();
+  options.schema = {{"tokens", DType::i32, Axis{"tokens"}}};
+  options.rows = {{"tokens", 2'000}};
+  Producer producer(options);
+  std::thread makes([&] {
+    while (auto loan = producer.loan(8)) {
+      const std::vector<std::uint64_t> rows(loan->size(), 3);
+      if (loan->take_rows("tokens", rows)) loan->publish();
+    }
+  });
+  Consumer first(quiet(16));
+  while (first.cursor() < 4 * epoch_samples) static_cast<void>(first.next());
+  CHECK_THROWS_WITH(Consumer(at(0)),
+                    Catch::Contains("Streams with samples of any length get no heads"));
+  producer.stop("the test is over");
+  makes.join();
+}
+
 TEST_CASE("a trainer alone makes the stream go back", "[heads][short]") {
   const OwnDirectory directory;
   Server server(heads_options(), {.threads = 2});

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+
+// Groups whose samples the leading ring no longer has: all ranks get them from one head.
+#include "../catch.hpp"
+#include "consume.hpp"
+#include "process.hpp"
+#include "rank.hpp"
+#include "ride.hpp"
+#include "serve.hpp"
+
+#include <signal.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace batchcast;
+using namespace batchcast::testing;
+using Catch::Contains;
+
+namespace {
+
+constexpr std::uint64_t epoch_samples = 3'000;
+constexpr std::uint64_t batch_size = 17;
+constexpr std::uint32_t world = 3;
+
+ProducerOptions heads_options(std::uint32_t heads) {
+  ProducerOptions options = phoenix_options(epoch_samples, 512 << 10);
+  options.heads = heads;
+  return options;
+}
+
+/// A trainer that keeps the leading ring, and has gone far enough from position 0.
+Process lead(Server& server, const std::string& until = "until_told=1") {
+  Process leader("rider", {"batch=50", "pause_us=10000", until});
+  static_cast<void>(leader.expect("attached"));
+  REQUIRE(eventually([&] { return server.producer().stats().published > 2'500; }, 60'000));
+  return leader;
+}
+
+ConsumerOptions rank_at(std::uint64_t cursor, std::uint32_t ranks = world) {
+  ConsumerOptions options = rank_options(0, ranks, batch_size);
+  options.join = Join::at;
+  options.cursor = cursor;
+  return options;
+}
+
+/// That the ranks had these epochs, from `cursor` on, as one that nothing disturbs.
+void expect_whole(const std::vector<Ranked>& ranked, ConsumerOptions options,
+                  std::uint64_t epochs) {
+  for (std::uint32_t rank = 0; rank < ranked.size(); ++rank) {
+    const Ranked& one = ranked[rank];
+    INFO("rank " << rank << ": " << one.over << " " << one.text);
+    CHECK(one.fault == "");
+    CHECK(one.over == "");
+    CHECK(one.first == options.cursor);
+    CHECK(one.stats.epochs_mismatched == 0);
+    CHECK(one.stats.epochs_matched == epochs - (options.cursor != 0 ? 1 : 0));
+    options.group.rank = rank;
+    REQUIRE(one.loops.size() == epochs);
+    for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      const std::uint64_t from = epoch == 0 ? options.cursor : epoch * epoch_samples;
+      CHECK(one.loops[epoch] == parts_of(options, from, (epoch + 1) * epoch_samples));
+    }
+  }
+}
+
+RankPlan plan_of(std::uint64_t epochs, std::uint64_t pause_us = 0) {
+  RankPlan plan;
+  plan.epochs = epochs;
+  plan.pause_us = pause_us;
+  return plan;
+}
+
+/// What the first rank of a group is refused with.
+std::string refusal_of(const ConsumerOptions& options) {
+  const std::vector<Ranked> ranked = run_ranks(options, [](std::uint32_t) { return plan_of(1); });
+  for (const Ranked& one : ranked) CHECK(one.over == "Refused");
+  return ranked.front().text;
+}
+
+}  // namespace
+
+TEST_CASE("a group whose samples are gone gets a head for all its ranks",
+          "[heads][groups][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(2), {.threads = 2});
+  Process leader = lead(server);
+  const std::uint64_t cursor = GENERATE(0, 150);
+  expect_whole(run_ranks(rank_at(cursor), [](std::uint32_t) { return plan_of(3); }),
+               rank_at(cursor), 3);
+  CHECK(server.logged("head-1 opens at position " + std::to_string(cursor)));
+  CHECK_FALSE(server.logged("goes on in the leading ring"));
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }));
+  CHECK(server.producer().stats().rings.size() == 1);
+  leader.tell("enough");
+  const Words line = expect_sound(leader, "left");
+  CHECK(line.text("digest") ==
+        digest_of_ride(50, static_cast<std::uint64_t>(line.number("epochs")), epoch_samples));
+}
+
+TEST_CASE("the leading ring does not go to a group, which would not come",
+          "[heads][groups][short]") {
+  const OwnDirectory directory;
+  Server server(heads_options(2), {.threads = 2});
+  Process leader = lead(server, "epochs=2");
+  std::vector<Ranked> ranked;
+  std::thread group(
+      [&] { ranked = run_ranks(rank_at(0), [](std::uint32_t) { return plan_of(3, 20'000); }); });
+  static_cast<void>(expect_sound(leader, "left"));
+  CHECK(eventually([&] { return server.producer().stats().consumers.size() == world; }));
+  const std::uint64_t published = server.producer().stats().published;
+  group.join();
+  CHECK(server.producer().stats().published >= published);
+  CHECK_FALSE(server.logged("the leading ring has no trainer any more"));
+  expect_whole(ranked, rank_at(0), 3);
+}
+
+TEST_CASE("a group that gets no head is refused with the reason", "[heads][groups][short]") {
+  const OwnDirectory directory;
+  SECTION("the stream has one place") {
+    Server server(heads_options(1), {.threads = 2});
+    const Process leader = lead(server);
+    CHECK_THAT(refusal_of(rank_at(0)), Contains("position 0 is no longer in the ring"));
+  }
+  SECTION("all places are taken") {
+    Server server(heads_options(2), {.threads = 2});
+    const Process leader = lead(server);
+    ConsumerOptions other = quiet(50);
+    other.join = Join::at;
+    other.cursor = 200;
+    const Consumer late(other);
+    CHECK_THAT(refusal_of(rank_at(100)),
+               Contains("all 2 places (--heads) are taken") && Contains("group `ddp`"));
+    CHECK(server.logged("group `ddp` was refused"));  // at once, not at its time-out
+  }
+  SECTION("there is no memory") {
+    ProducerOptions producer = heads_options(2);
+    producer.head_memory = std::uint64_t{1} << 46;
+    Server server(producer, {.threads = 2});
+    const Process leader = lead(server);
+    CHECK_THAT(refusal_of(rank_at(0)),
+               Contains("--head-memory") && Contains("67108863 MiB") && Contains("group `ddp`"));
+  }
+  SECTION("there are too few places for its ranks") {
+    ProducerOptions producer = heads_options(2);
+    producer.max_consumers = world;
+    Server server(producer, {.threads = 2});
+    const Process leader = lead(server);
+    CHECK_THAT(refusal_of(rank_at(0)), Contains("--max-consumers"));
+  }
+}
+
+TEST_CASE("a head has room for two batches of the whole group", "[heads][groups][short]") {
+  const OwnDirectory directory;
+  ProducerOptions producer = heads_options(2);
+  producer.head_memory = 1;
+  Server server(producer, {.threads = 2});
+  const Process leader = lead(server);
+  ConsumerOptions options = rank_at(0);
+  options.batch_size = server.producer().capacity() / world / 2;
+  std::vector<std::optional<Consumer>> ranks(world);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      ConsumerOptions own = options;
+      own.group.rank = rank;
+      ranks[rank].emplace(own);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(ranks.front()->capacity() >= 2 * world * options.batch_size);
+}
+
+TEST_CASE("a group in a head rides through kills of its producer", "[heads][groups][ride][short]") {
+  const bool is_stopped = GENERATE(false, true);  // a rank that comes later
+  const bool has_memory = GENERATE(true, false);  // for a head of the next producer
+  constexpr std::uint64_t epochs = 3;
+  const OwnDirectory directory;
+  auto first = std::make_unique<Process>(
+      "phoenix", std::vector<std::string>{"n=3000", "threads=2", "heads=2"});
+  static_cast<void>(first->expect("serves"));
+  Process leader("rider", {"batch=50", "pause_us=10000", "epochs=4"});
+  static_cast<void>(leader.expect("attached"));
+  Process other("rider", {"batch=50", "epochs=1"});
+  static_cast<void>(expect_sound(other, "left"));  // the ring has gone on since
+  std::vector<Process> ranks;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    ranks.emplace_back(
+        "rank", std::vector<std::string>{"world=3", "rank=" + std::to_string(rank),
+                                         "name=rank" + std::to_string(rank), "batch=17", "join=at",
+                                         "cursor=0", "epochs=3", "pause_us=25000"});
+  }
+  for (Process& rank : ranks) static_cast<void>(rank.expect("attached"));
+  pause_us(400'000);  // they are somewhere in their first epoch
+  if (is_stopped) {
+    ranks[1].signal(SIGSTOP);
+    pause_us(1'200'000);  // its place is noted
+  }
+  first->kill_and_wait();
+  ProducerOptions again = heads_options(2);
+  if (!has_memory) again.head_memory = std::uint64_t{1} << 46;
+  Server server(again, {.threads = 2});
+  CHECK(eventually([&] { return server.logged("group `ddp` goes on, with 3 ranks"); }, 20'000));
+  CHECK(server.logged("where group `ddp` was") == has_memory);
+  CHECK(server.logged("group `ddp` gets no head (--head-memory)") == !has_memory);
+  if (is_stopped) {
+    pause_us(300'000);
+    ranks[1].signal(SIGCONT);
+  }
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    ConsumerOptions options = rank_at(0);
+    options.group.rank = rank;
+    for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      CHECK(ranks[rank].line(120'000) ==
+            text_of(parts_of(options, epoch * epoch_samples, (epoch + 1) * epoch_samples)));
+    }
+    const Words done = ranks[rank].expect("done");
+    INFO(done.line() << "\n" << ranks[rank].errors() << server.log());
+    CHECK(done.text("sound") == "yes");
+    CHECK(done.text("over") == "left");
+    CHECK(done.number("mismatched") == 0);
+    CHECK(done.number("lives") == 2);
+  }
+  const Words line = expect_sound(leader, "left", 120'000);
+  CHECK(line.text("digest") == digest_of_ride(50, 4, epoch_samples));
+}
