@@ -186,7 +186,9 @@ TEST_CASE("a rank that drains hears of another one's death, not only afterwards"
           "[ride][groups][short]") {
   const OwnDirectory directory;
   const bool comes_first = GENERATE(false, true);  // the next producer, or the rank's death
-  Process producer = serve_again({"stop_at=900"});
+  // The first rank holds the ring: the other one comes nowhere near the epoch's end.
+  constexpr std::uint64_t long_epoch = 100'000;
+  Process producer("phoenix", {"n=" + std::to_string(long_epoch), "stop_at=900"});
   Process other("rank", {"world=2", "rank=1", "batch=10", "name=other"});
   Consumer rank(rank_options(0, 2, 10));
   static_cast<void>(other.expect("attached"));
@@ -195,7 +197,7 @@ TEST_CASE("a rank that drains hears of another one's death, not only afterwards"
   producer.kill_and_wait();
   std::optional<Server> next;
   const auto serve_here = [&] {
-    next.emplace(phoenix_options(epoch_samples, 512 << 10), ServePlan());
+    next.emplace(phoenix_options(long_epoch, 512 << 10), ServePlan());
   };
   const auto are_back = [&] {
     REQUIRE(rank.peek().value().position() == 20);
