@@ -114,9 +114,7 @@ void Tracing::begin(Lock& lock, const std::string& session) {
   }
 }
 
-bool Tracing::is_unasked() const {
-  return now_ns() - asked_ns_ >= patience_ns;
-}
+bool Tracing::is_unasked() const { return now_ns() - asked_ns_ >= patience_ns; }
 
 /// Looks at the rings, until the trace ends.
 void Tracing::watch() {

@@ -7,6 +7,7 @@
 #include "process.hpp"
 #include "rank.hpp"
 #include "ride.hpp"
+#include "serve.hpp"
 
 #include <batchcast/consumer/stream_joiner.hpp>
 #include <batchcast/core/clock.hpp>
@@ -179,6 +180,68 @@ TEST_CASE("a rank that dies without a producer breaks its group", "[ride][groups
   // The name is free again.
   std::vector<Process> again = send_ranks(2, {"batch=10", "epochs=1"});
   for (Process& rank : again) CHECK(rank.expect("done").text("over") == "left");
+}
+
+TEST_CASE("a rank that drains hears of another one's death, not only afterwards",
+          "[ride][groups][short]") {
+  const OwnDirectory directory;
+  const bool comes_first = GENERATE(false, true);  // the next producer, or the rank's death
+  // The first rank holds the ring: the other one comes nowhere near the epoch's end.
+  constexpr std::uint64_t long_epoch = 100'000;
+  Process producer("phoenix", {"n=" + std::to_string(long_epoch), "stop_at=900"});
+  Process other("rank", {"world=2", "rank=1", "batch=10", "name=other"});
+  Consumer rank(rank_options(0, 2, 10));
+  static_cast<void>(other.expect("attached"));
+  static_cast<void>(producer.expect("made"));
+  CHECK(rank.next().value().position() == 0);
+  producer.kill_and_wait();
+  std::optional<Server> next;
+  const auto serve_here = [&] {
+    next.emplace(phoenix_options(long_epoch, 512 << 10), ServePlan());
+  };
+  const auto are_back = [&] {
+    REQUIRE(rank.peek().value().position() == 20);
+    return next->logged("group `ddp` goes on");
+  };
+  if (comes_first) {
+    serve_here();
+    REQUIRE(eventually(are_back));
+  }
+  const pid_t pid = other.pid();
+  other.kill();
+  static_cast<void>(other.wait());
+  if (!comes_first) serve_here();
+  // It takes no batch: there are 44 that it could still drain.
+  std::string broken;
+  const auto is_broken = [&] {
+    try {
+      if (rank.peek().value().position() != 20) return true;
+    } catch (const GroupBroken& error) {
+      broken = error.what();
+    }
+    return !broken.empty();
+  };
+  REQUIRE(eventually(is_broken));
+  CHECK_THAT(broken, Contains("rank 1 (pid " + std::to_string(pid) + ") died"));
+  CHECK_THROWS_AS(rank.next(), GroupBroken);
+  CHECK_THROWS_AS(rank.peek(), GroupBroken);
+  CHECK(rank.cursor() == 20);
+}
+
+TEST_CASE("a rank that ends an epoch without a producer, and is gone, has not broken it",
+          "[ride][groups][short]") {
+  const OwnDirectory directory;
+  Process producer = serve_again({"stop_at=1000"});
+  auto ranks = pair_of(10);
+  producer.expect("made");
+  for (auto& rank : ranks) CHECK(rank->next());
+  producer.kill_and_wait();
+  CHECK(rest_of_loop(*ranks[0]).size() == 49);
+  ranks[0].reset();  // nobody hears of either
+  producer = serve_again();
+  CHECK_FALSE(eventually([&] { return ranks[1]->peek().value().position() != 30; }, 1'500));
+  CHECK(rest_of_loop(*ranks[1]).size() == 49);
+  CHECK_THROWS_AS(ranks[1]->next(), GroupBroken);
 }
 
 TEST_CASE("no other process takes a rank's place, or changes its group", "[ride][groups][short]") {

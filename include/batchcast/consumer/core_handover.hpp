@@ -43,6 +43,11 @@ struct CoreHandover {
                                                                   Joined& joined);
   /// `next` goes on, before its first batch, where that consumer of an earlier ring stands.
   static void take_over(ConsumerCore& next, const ConsumerCore& last);
+  /// Whether it is a rank whose group, if it breaks, breaks at once: RankReader::epoch_at_stake.
+  [[nodiscard]] static bool needs_group(const ConsumerCore& core) noexcept;
+  /// Of a rank that `next`'s producer has let in, and that drains `last` meanwhile: throws
+  /// GroupBroken where that producer knows that its group is broken.
+  static void check_group(ConsumerCore& next, const ConsumerCore& last);
   /// Of a rank: `next`'s producer hears which epochs it has ended.
   static void tell_ends_again(ConsumerCore& next, const ConsumerCore& last) noexcept;
 };

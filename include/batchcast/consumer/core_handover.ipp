@@ -146,6 +146,14 @@ BATCHCAST_INLINE void CoreHandover::take_over(ConsumerCore& next, const Consumer
   tell_ends_again(next, last);
 }
 
+BATCHCAST_INLINE bool CoreHandover::needs_group(const ConsumerCore& core) noexcept {
+  return core.rank_ && core.rank_->epoch_at_stake();
+}
+
+BATCHCAST_INLINE void CoreHandover::check_group(ConsumerCore& next, const ConsumerCore& last) {
+  if (next.rank_) next.rank_->check_group_for(*last.rank_);
+}
+
 BATCHCAST_INLINE void CoreHandover::tell_ends_again(ConsumerCore& next,
                                                     const ConsumerCore& last) noexcept {
   next.pending_.tell_again(last.pending_);

@@ -8,6 +8,7 @@
 #include <batchcast/core/wait_watch.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -77,6 +78,7 @@ class Rider {
   void begin_drain(std::uint64_t batch_size);
   [[nodiscard]] bool ends_loop_first() const;
   void look_at_next();
+  void look_at_group();
   void tell_ends() noexcept;
   void look_at_other_ring(std::uint64_t batch_size);
   void begin_search();
@@ -110,6 +112,7 @@ class Rider {
   bool told_ = false;                 ///< that it waits
   bool told_why_ = false;             ///< why the next producer does not let it in
   std::uint32_t moves_seen_ = 0;      ///< CoreHandover::moves
+  std::exception_ptr broken_;         ///< its group, while it drained: each call throws that
   bool owes_epoch_end_ = false;       ///< which the last core has ended
   std::optional<Resumes> resumes_;    ///< of the last producer that let it in
   MemberLock lock_;                   ///< of the same attachment

@@ -80,7 +80,11 @@ bool Rider::ride(std::uint64_t batch_size, int timeout_ms, Call&& call) {
   look_at_producers(batch_size);
   for (;;) {
     if (state_ == State::waiting && !wait_for_next(deadline)) return false;
-    if (state_ == State::attached) take_later();
+    if (state_ == State::attached) {
+      take_later();
+    } else if (broken_) {
+      std::rethrow_exception(broken_);
+    }
     try {
       call(state_ == State::draining ? drained_by_ : batch_size, deadline.left_ms());
       return true;
@@ -194,6 +198,7 @@ BATCHCAST_INLINE void Rider::look_at_producers(std::uint64_t batch_size) {
     if (!ends_loop_first()) begin_search();
   } else if (state_ == State::draining) {
     look_at_next();
+    if (options_.group.world != 0) look_at_group();
   }
 }
 
@@ -272,6 +277,21 @@ BATCHCAST_INLINE void Rider::look_at_next() {
     attach_to_found();
   } catch (const std::exception&) {
     // It is tried again once it matters: then the last ring's memory is back.
+  }
+}
+
+/// What it drains is there, but no step can be finished without the lost rank. The others must not
+/// wait for that one in a collective.
+BATCHCAST_INLINE void Rider::look_at_group() {
+  try {
+    if (next_) return CoreHandover::check_group(*next_, *core_);
+    const bool is_refused = search_ && search_->wait(0) && search_->is_group_broken();
+    if (is_refused && CoreHandover::needs_group(*core_)) static_cast<void>(search_->take());
+  } catch (const GroupBroken&) {
+    broken_ = std::current_exception();
+    drop_next();
+    lock_.release();  // it goes no further
+    throw;
   }
 }
 

@@ -47,6 +47,9 @@ class SuccessorSearch {
   [[nodiscard]] bool wait(int timeout_ms);
   /// Whether a producer was found. Call it once it is over.
   [[nodiscard]] bool has_found() const { return joined_.has_value(); }
+  /// Whether the producer that was found says that the rank's group is broken, which `take` throws.
+  /// Call it once it is over.
+  [[nodiscard]] bool is_group_broken() const { return is_group_broken_; }
   /// Why the producer that was found last does not let it in; empty where there is none.
   [[nodiscard]] std::string kept_out() const;
   /// Nothing where time was up. Throws a refusal that does not change, and what the start throws.
@@ -67,6 +70,7 @@ class SuccessorSearch {
   std::condition_variable changed_;
   bool given_up_ = false;
   bool over_ = false;
+  bool is_group_broken_ = false;
   std::string kept_out_;
   std::optional<Joined> joined_;
   std::exception_ptr failure_;

@@ -80,16 +80,21 @@ BATCHCAST_INLINE void SuccessorSearch::tell_kept_out(const std::string& reason) 
 BATCHCAST_INLINE void SuccessorSearch::run() noexcept {
   std::optional<Joined> joined;
   std::exception_ptr failure;
+  bool is_group_broken = false;
   try {
     joined = find();
   } catch (const GivenUp&) {
     // Nobody asks what became of it.
+  } catch (const GroupBroken&) {
+    is_group_broken = true;
+    failure = std::current_exception();
   } catch (...) {
     failure = std::current_exception();
   }
   const std::lock_guard lock(mutex_);
   joined_ = std::move(joined);
   failure_ = std::move(failure);
+  is_group_broken_ = is_group_broken;
   over_ = true;
   changed_.notify_all();
 }

@@ -42,6 +42,14 @@ class RankReader {
   /// Where it comes to in a dead producer's ring at most: it passes no epoch's end of which the
   /// group's word has not come. Epochs have one length.
   [[nodiscard]] RowPlace end_of_drain() const noexcept;
+  /// The epoch that breaks as soon as a rank is known to be gone: the one that it reads, or begins
+  /// next. Nothing where the dead producer's ring has that epoch's end, since the lost rank may
+  /// have read to it there. Nothing before the group's word on the last epoch, and beyond the last
+  /// one.
+  [[nodiscard]] std::optional<std::uint64_t> epoch_at_stake() const noexcept;
+  /// While `last`, of an earlier ring, is drained: throws GroupBroken if a rank is gone without
+  /// which the epoch at stake there is not available.
+  void check_group_for(const RankReader& last);
   /// The reader has just taken over from `last`'s, of an earlier ring.
   void take_over(const RankReader& last) noexcept;
 
@@ -62,6 +70,7 @@ class RankReader {
   void count_receipt(GroupReceipt receipt);
   [[nodiscard]] bool is_left_here();
   void check_group(std::uint64_t epoch);
+  [[noreturn]] void break_up(const detail::LostRank& lost);
   [[nodiscard]] std::uint64_t next_epoch() const noexcept;
   void pass_rest(bool early) noexcept;
   void tell_end(RowPlace at, bool early) noexcept;

@@ -161,6 +161,24 @@ BATCHCAST_INLINE RowPlace RankReader::end_of_drain() const noexcept {
   return waits ? place() : RowPlace{(position / samples + 1) * samples, 0};
 }
 
+BATCHCAST_INLINE std::optional<std::uint64_t> RankReader::epoch_at_stake() const noexcept {
+  const bool is_between = cursor_.between_epochs();
+  if (is_between && state_.awaits_receipt() && !state_.receipt()) return std::nullopt;
+  const std::uint64_t epoch = is_between ? next_epoch() : cursor_.epoch();
+  const bool has_end = cursor_.published() >= (epoch + 1) * board_.head().samples_per_epoch;
+  return has_end || !exists(epoch) ? std::nullopt : std::optional(epoch);
+}
+
+BATCHCAST_INLINE void RankReader::check_group_for(const RankReader& last) {
+  const auto epoch = last.epoch_at_stake();
+  const auto lost = epoch ? state_.lost_for(*epoch) : std::nullopt;
+  if (!lost) return;
+  // The entry may be another consumer's by now. Where the stream is over, that rank may have gone
+  // because of it. In both cases the reader finds out once the last ring is drained.
+  const bool is_own = !reader_.revoked() || state_.lost_before_eviction();
+  if (is_own && !reader_.is_over(cursor_.state())) break_up(*lost);
+}
+
 BATCHCAST_INLINE void RankReader::take_over(const RankReader& last) noexcept {
   const bool reads = !cursor_.between_epochs() && exists(cursor_.epoch());
   state_.take_over(last.state_, reads ? cursor_.epoch() + 1 : 0);
@@ -236,9 +254,13 @@ BATCHCAST_INLINE void RankReader::check_group(std::uint64_t epoch) {
   if (reader_.is_over(state) && cursor_.published() <= cursor_.position()) {
     reader_.throw_over(state);
   }
+  break_up(*lost);
+}
+
+BATCHCAST_INLINE void RankReader::break_up(const detail::LostRank& lost) {
   {
     const std::lock_guard lock(broken_mutex_);
-    broken_ = lost->text();
+    broken_ = lost.text();
   }
   host_.give_up_place();
   throw_broken();
