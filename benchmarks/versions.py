@@ -26,7 +26,7 @@ RING = ["bench", "ring", "--batches", str(options.batches), "--json", "--consume
 CASES = {
     "ring, 1 consumer": [*RING, "1"],
     "ring, 4 consumers": [*RING, "4"],
-    "latency": ["bench", "latency", "--rounds", "1", "--samples", "20000", "--json"],
+    "latency": ["bench", "latency", "--rounds", "1", "--samples", "3000", "--json"],
 }
 
 

@@ -74,7 +74,7 @@ class Rider {
 
   template <class Call>
   [[nodiscard]] bool ride(std::uint64_t batch_size, int timeout_ms, Call&& call);
-  void look_at_producers(std::uint64_t batch_size);
+  void look_at_producers(std::uint64_t batch_size, std::uint64_t now_ns);
   void begin_drain(std::uint64_t batch_size);
   [[nodiscard]] bool ends_loop_first() const;
   void look_at_next();

@@ -76,8 +76,10 @@ BATCHCAST_INLINE Rider::~Rider() {
 template <class Call>
 bool Rider::ride(std::uint64_t batch_size, int timeout_ms, Call&& call) {
   core_->check_process();
-  const Deadline deadline(timeout_ms);
-  look_at_producers(batch_size);
+  // Each batch comes here. A wait without an end needs no exact time.
+  const std::uint64_t began_ns = timeout_ms < 0 ? about_now_ns() : now_ns();
+  const Deadline deadline(timeout_ms, began_ns);
+  look_at_producers(batch_size, began_ns);
   for (;;) {
     if (state_ == State::waiting && !wait_for_next(deadline)) return false;
     if (state_ == State::attached) {
@@ -187,10 +189,9 @@ BATCHCAST_INLINE double Rider::attach_seconds() const noexcept {
 
 /// Also while there are samples: the earlier the next producer hears of this consumer, the less it
 /// makes that no trainer needs.
-BATCHCAST_INLINE void Rider::look_at_producers(std::uint64_t batch_size) {
-  const std::uint64_t now = now_ns();
-  if (now - looked_ns_ < rider::look_every_ns) return;
-  looked_ns_ = now;
+BATCHCAST_INLINE void Rider::look_at_producers(std::uint64_t batch_size, std::uint64_t now_ns) {
+  if (now_ns < looked_ns_ + rider::look_every_ns) return;
+  looked_ns_ = now_ns;
   if (state_ == State::attached) {
     if (!CoreHandover::has_lost_producer(*core_)) return look_at_other_ring(batch_size);
     if (!rides_) return;

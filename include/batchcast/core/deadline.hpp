@@ -21,7 +21,9 @@ namespace batchcast::inline v0_1::detail {
 /// A time-out that several waits share; a negative one never ends.
 class Deadline {
  public:
-  explicit Deadline(int timeout_ms) noexcept : started_ns_(now_ns()), timeout_ms_(timeout_ms) {}
+  explicit Deadline(int timeout_ms) noexcept : Deadline(timeout_ms, now_ns()) {}
+  Deadline(int timeout_ms, std::uint64_t started_ns) noexcept
+      : started_ns_(started_ns), timeout_ms_(timeout_ms) {}
 
   [[nodiscard]] std::int64_t waited_ms() const noexcept {
     return static_cast<std::int64_t>((now_ns() - started_ns_) / 1'000'000);
