@@ -60,7 +60,8 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose(const Hello& hello,
   HostRing& leading = rings_.host();
   const Chosen there{named, {}};
   if (!heads.are_allowed() || named != &leading) return there;
-  auto full = refusal_if_full(hello, seats);
+  // A member that comes back had its place before a newcomer.
+  auto full = hello.resumes ? std::nullopt : refusal_if_full(hello, seats);
   if (full && !heads.list().empty()) return std::move(*full);
   // A group stays where it is, so it gets no head that it can do without.
   const bool may_wait = hello.world != 0 && hello.join != Join::at;
@@ -175,6 +176,7 @@ std::optional<Refusal> HeadPlaces::refusal_if_full(const Hello& hello, const Sea
 }
 
 void HeadPlaces::close_empty(const Seats& seats) {
+  if (keeps_empty_) return;
   for (const auto& head : rings_.heads().list()) {
     if (has(seats, *head)) continue;
     log_(LogLevel::info, text("{} closes: no trainer is there any more", head->id()));

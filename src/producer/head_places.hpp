@@ -40,8 +40,21 @@ class HeadPlaces {
   /// stays until `close_empty`. Null where none opens, which the log says.
   [[nodiscard]] ServedRing* open_again(const std::string& group, std::uint64_t cursor,
                                        std::uint64_t batch_size);
-  /// Closes heads that have no seat.
+  /// Closes heads that have no seat, but while `KeepsEmpty` lives.
   void close_empty(const Seats& seats);
+  /// While members of an earlier producer get their places: heads are open for some that have none.
+  class KeepsEmpty {
+   public:
+    explicit KeepsEmpty(HeadPlaces& places) noexcept : places_(places) {
+      places_.keeps_empty_ = true;
+    }
+    ~KeepsEmpty() { places_.keeps_empty_ = false; }
+    KeepsEmpty(const KeepsEmpty&) = delete;
+    KeepsEmpty& operator=(const KeepsEmpty&) = delete;
+
+   private:
+    HeadPlaces& places_;
+  };
   /// Call it at each tick.
   void look(const Seats& seats);
   /// Whether a trainer that asks for that cursor gets it from a head at once.
@@ -88,6 +101,7 @@ class HeadPlaces {
   std::map<ConsumerKey, std::uint64_t> offered_ns_;    ///< of the leading ring: an own place
   std::map<ConsumerKey, std::uint64_t> own_since_ns_;  ///< of heads
   bool told_of_no_place_ = false;
+  bool keeps_empty_ = false;
 };
 
 }  // namespace batchcast::inline v0_1::detail

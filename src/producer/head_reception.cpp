@@ -131,6 +131,7 @@ std::map<std::string, ServedRing*> HeadReception::open_again(Reception& at,
     const auto [found, is_first] =
         wanted.insert({group.name, {*place.position, place.whole_batch()}});
     found->second.position = std::min(found->second.position, *place.position);
+    found->second.batch_size = std::max(found->second.batch_size, place.whole_batch());
   }
   std::map<std::string, ServedRing*> heads;
   for (const auto& [name, one] : wanted) {
@@ -229,8 +230,12 @@ void HeadReception::await_members(Reception& at) {
   Heads& heads = at.parts_.rings.heads();
   if (at.life_.before() == nullptr || !heads.are_allowed()) return;
   const std::vector<LifeMember>& members = at.life_.before()->members;
+  const ProducerOptions& options = at.parts_.options;
   heads.await_members(std::any_of(members.begin(), members.end(), [&](const LifeMember& member) {
-    return member.in_head && at.life_.is_alive(member);
+    // One that has read all comes no more, though its process may live on.
+    const bool has_read_all = options.epochs != 0 && options.samples_per_epoch != 0 &&
+                              member.floor.position / options.samples_per_epoch >= options.epochs;
+    return member.in_head && !has_read_all && at.life_.is_alive(member);
   }));
 }
 

@@ -67,6 +67,7 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
   auto decision = returning_.decide(writer.samples_per_epoch(), [this](const LifeMember& member) {
     return life_.is_alive(member);
   });
+  const HeadPlaces::KeepsEmpty keeps_heads(head_places_);
   const auto heads = HeadReception::open_again(*this, decision);
   const SeatsAll seats_all(writer);
   if (awaits_members_.exchange(false)) {

@@ -84,6 +84,38 @@ std::string refusal_of(const ConsumerOptions& options) {
   return ranked.front().text;
 }
 
+/// Ranks that begin at the stream's first sample.
+std::vector<Process> riding_ranks(std::uint64_t epochs, std::uint64_t pause_us) {
+  std::vector<Process> ranks;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    ranks.emplace_back(
+        "rank", std::vector<std::string>{"world=3", "rank=" + std::to_string(rank),
+                                         "name=rank" + std::to_string(rank), "batch=17", "join=at",
+                                         "cursor=0", "epochs=" + std::to_string(epochs),
+                                         "pause_us=" + std::to_string(pause_us)});
+  }
+  for (Process& rank : ranks) static_cast<void>(rank.expect("attached"));
+  return ranks;
+}
+
+/// That they had these epochs as ranks that nothing disturbs, over two lives of the stream.
+void expect_rides(std::vector<Process>& ranks, std::uint64_t epochs, Server& server) {
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    ConsumerOptions options = rank_at(0);
+    options.group.rank = rank;
+    for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+      CHECK(ranks[rank].line(120'000) ==
+            text_of(parts_of(options, epoch * epoch_samples, (epoch + 1) * epoch_samples)));
+    }
+    const Words done = ranks[rank].expect("done");
+    INFO(done.line() << "\n" << ranks[rank].errors() << server.log());
+    CHECK(done.text("sound") == "yes");
+    CHECK(done.text("over") == "left");
+    CHECK(done.number("mismatched") == 0);
+    CHECK(done.number("lives") == 2);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a group whose samples are gone gets a head for all its ranks",
@@ -189,14 +221,7 @@ TEST_CASE("a group in a head rides through kills of its producer", "[heads][grou
   static_cast<void>(leader.expect("attached"));
   Process other("rider", {"batch=50", "epochs=1"});
   static_cast<void>(expect_sound(other, "left"));  // the ring has gone on since
-  std::vector<Process> ranks;
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    ranks.emplace_back(
-        "rank", std::vector<std::string>{"world=3", "rank=" + std::to_string(rank),
-                                         "name=rank" + std::to_string(rank), "batch=17", "join=at",
-                                         "cursor=0", "epochs=3", "pause_us=25000"});
-  }
-  for (Process& rank : ranks) static_cast<void>(rank.expect("attached"));
+  std::vector<Process> ranks = riding_ranks(epochs, 25'000);
   pause_us(400'000);  // they are somewhere in their first epoch
   if (is_stopped) {
     ranks[1].signal(SIGSTOP);
@@ -213,20 +238,31 @@ TEST_CASE("a group in a head rides through kills of its producer", "[heads][grou
     pause_us(300'000);
     ranks[1].signal(SIGCONT);
   }
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    ConsumerOptions options = rank_at(0);
-    options.group.rank = rank;
-    for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
-      CHECK(ranks[rank].line(120'000) ==
-            text_of(parts_of(options, epoch * epoch_samples, (epoch + 1) * epoch_samples)));
-    }
-    const Words done = ranks[rank].expect("done");
-    INFO(done.line() << "\n" << ranks[rank].errors() << server.log());
-    CHECK(done.text("sound") == "yes");
-    CHECK(done.text("over") == "left");
-    CHECK(done.number("mismatched") == 0);
-    CHECK(done.number("lives") == 2);
-  }
+  expect_rides(ranks, epochs, server);
   const Words line = expect_sound(leader, "left", 120'000);
   CHECK(line.text("digest") == digest_of_ride(50, 4, epoch_samples));
+}
+
+TEST_CASE("a group in a head reads on where all others have read the stream to its end",
+          "[heads][groups][ride][short]") {
+  constexpr std::uint64_t epochs = 2;
+  const OwnDirectory directory;
+  auto first = std::make_unique<Process>(
+      "phoenix", std::vector<std::string>{"n=3000", "threads=2", "heads=2", "epochs=2"});
+  static_cast<void>(first->expect("serves"));
+  Consumer leader(quiet(50));
+  while (leader.cursor() < 2'500) static_cast<void>(leader.next());
+  std::vector<Process> ranks = riding_ranks(epochs, 50'000);
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+    for (const Batch& batch : leader) CHECK(batch.epoch() == epoch);
+  }
+  pause_us(1'200'000);  // that is noted, and it lives on
+  first->kill_and_wait();
+  ProducerOptions again = heads_options(2);
+  again.epochs = epochs;
+  Server server(again, {.threads = 2});
+  expect_rides(ranks, epochs, server);
+  server.join();
+  INFO(server.log());
+  CHECK(server.producer().state() == StreamState::draining);
 }

@@ -47,6 +47,7 @@ int phoenix(const Words& words) {
   options.device_memory = size("device_memory", static_cast<std::int64_t>(options.device_memory));
   options.wait_for = static_cast<std::uint32_t>(size("wait_for", 0));
   options.max_consumers = static_cast<std::uint32_t>(size("max_consumers", options.max_consumers));
+  options.epochs = size("epochs", options.epochs);
   options.heads = static_cast<std::uint32_t>(size("heads", 1));
   options.head_memory = size("head_memory", 0);
   if (words.has("own_place")) options.on_stall = OnStall::own_place;

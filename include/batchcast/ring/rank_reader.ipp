@@ -7,6 +7,7 @@
 #include <batchcast/core/assert.hpp>
 #include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
+#include <batchcast/core/limits.hpp>
 #include <batchcast/ring/look_ahead.hpp>
 
 #include <utility>
@@ -166,7 +167,9 @@ BATCHCAST_INLINE std::optional<std::uint64_t> RankReader::epoch_at_stake() const
   if (is_between && state_.awaits_receipt() && !state_.receipt()) return std::nullopt;
   const std::uint64_t epoch = is_between ? next_epoch() : cursor_.epoch();
   const bool has_end = cursor_.published() >= (epoch + 1) * board_.head().samples_per_epoch;
-  return has_end || !exists(epoch) ? std::nullopt : std::optional(epoch);
+  // Its end is known where a rank left it in order; that rank may be the one that is gone.
+  const bool is_left = !is_between && state_.ends_here(epoch, {limits::position_max, 0});
+  return has_end || is_left || !exists(epoch) ? std::nullopt : std::optional(epoch);
 }
 
 BATCHCAST_INLINE void RankReader::check_group_for(const RankReader& last) {

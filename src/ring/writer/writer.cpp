@@ -202,6 +202,7 @@ void RingWriter::await_members() {
 void RingWriter::go_on_at(std::optional<std::uint64_t> position,
                           const std::optional<Receipt>& before) {
   if (!position) return members_are_seated();
+  PendingWakes wakes;
   Lock lock(state_.mutex);
   BATCHCAST_ASSERT(state_.awaits_members && state_.tickets.is_empty());
   const auto& records = state_.consumers.records();
@@ -213,6 +214,8 @@ void RingWriter::go_on_at(std::optional<std::uint64_t> position,
   if (to != state_.tickets.next()) publisher_.jump(to);
   if (before) state_.ledger.jumped(to, *before);
   state_.attendance.set_left_at(to);  // newcomers begin in that epoch, or after it
+  // Where all samples of this ring were read, none will be published.
+  if (to >= state_.ledger.stream_end()) publisher_.end_stream(StreamState::finished, "", wakes);
 }
 
 void RingWriter::members_are_seated() noexcept {
