@@ -126,7 +126,8 @@ TEST_CASE("ranks on GPUs of their own ride through kills of their producer",
   std::mt19937_64 random(test_seed("ranks ride on GPUs"));
   const Gpus gpus("granularity=4K devices=2");
   const OwnDirectory directory;
-  Process producer = serve_on("cuda:0,cuda:1", {"ordered=1"});
+  // Ranks that are late would begin at another epoch.
+  Process producer = serve_on("cuda:0,cuda:1", {"ordered=1", "wait_for=1"});
   std::vector<Process> ranks;
   for (const char* place : {"cuda:0", "cuda:1", "host"}) {
     ranks.emplace_back("rank",
