@@ -237,7 +237,7 @@ TEST_CASE("a rank that ends an epoch without a producer, and is gone, has not br
   for (auto& rank : ranks) CHECK(rank->next());
   producer.kill_and_wait();
   CHECK(rest_of_loop(*ranks[0]).size() == 49);
-  ranks[0].reset();  // nobody hears of either
+  ranks[0].reset();  // no producer hears of that rank's end
   producer = serve_again();
   CHECK_FALSE(eventually([&] { return ranks[1]->peek().value().position() != 30; }, 1'500));
   CHECK(rest_of_loop(*ranks[1]).size() == 49);
