@@ -208,7 +208,7 @@ batchcast_room(producer
   DEPENDS core data ring join stream control door served gpu life observe
   PACKAGES cppzmq nlohmann_json::nlohmann_json
   SOURCES awaited.cpp batch_counter.cpp commands.cpp forming_groups.cpp group_reception.cpp
-          head_maker.cpp head_places.cpp head_reception.cpp heads.cpp hello_checks.cpp
+          grid_checks.cpp head_maker.cpp head_places.cpp head_reception.cpp heads.cpp hello_checks.cpp
           life_notes.cpp patient_devices.cpp producer.cpp producer_core.cpp producer_options.cpp
           producer_settings.cpp rank_checks.cpp reception.cpp returning_groups.cpp
           returning_members.cpp returning_reception.cpp ring_spans.cpp seated_groups.cpp

@@ -6,7 +6,7 @@ Fashion-MNIST's files in FOLDER:
     torchrun --nproc-per-node 2 ddp.py FOLDER
 
 The first rank of a node starts the stream there; all begin at the same sample, once the last has
-come. On several nodes each has its part of every epoch: see examples/cluster.
+come. On several nodes each has its ranks' part of every batch: see examples/cluster.
 """
 
 import sys
@@ -25,7 +25,7 @@ loader = bc.Loader(
     batch_size=128,  # of each rank
     group="auto",  # rank and world as torchrun numbers them
     fields=("image", "label", "sample_id"),
-    start=bc.Start("idx:" + folder, recipe="mnist", arguments=("--shard", "auto")),
+    start=bc.Start("idx:" + folder, recipe="mnist", arguments=("--shard", "blocks")),
 )
 # [snippet end]
 torch.manual_seed(1)

@@ -18,7 +18,7 @@ struct Checkpoint {
   std::string stream = {};
   std::string recipe_json = {};  ///< of a pure stream; empty otherwise
   std::string schema_json = {};
-  std::uint64_t samples_per_epoch = 0;
+  std::uint64_t samples_per_epoch = 0;  ///< Consumer::cursors_per_epoch
   /// The identity of a pure stream. Empty in checkpoints of versions that did not keep it.
   std::string identity = {};
   /// The ring that it was taken at. Empty in checkpoints of versions that did not keep it.

@@ -151,6 +151,10 @@ class Consumer {
   /// group it is the position after the last sample delivered to any rank. It is the same on each
   /// rank, and a group of another size can continue from it.
   [[nodiscard]] std::uint64_t cursor() const noexcept;
+  /// The cursor of a position at which a batch begins (Batch::position; in a group that of rank 0).
+  /// They differ where the stream has the ranks of one node, of a job on several (`serve --shard
+  /// blocks`): cursors count the samples of all of them, and mean the same on any number of nodes.
+  [[nodiscard]] std::uint64_t cursor_of(std::uint64_t position) const noexcept;
   /// With a window: inside the sample at `cursor()`, the row after the last one delivered. Save it
   /// with the cursor. 0 where a sample begins.
   [[nodiscard]] std::uint64_t cursor_row() const noexcept;
@@ -170,12 +174,16 @@ class Consumer {
   /// Whether that recipe determines every byte of the samples.
   [[nodiscard]] bool pure() const noexcept;
   /// 32 hexadecimal digits. Two pure streams have the same digits only if they have the same sample
-  /// at each position. Empty for a stream that is not pure.
+  /// at each position, or at each cursor. Empty for a stream that is not pure.
   [[nodiscard]] std::string identity() const;
   /// 32 hexadecimal digits that each producer draws for each of its rings.
   [[nodiscard]] std::string incarnation() const;
-  /// The dataset's N, or 0 where it is not known beforehand.
+  /// The dataset's N, or 0 where it is not known beforehand. Of a shard, or the ranks of one node,
+  /// their samples.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept;
+  /// The same of all nodes, where the stream has the ranks of one: so far are the cursors apart of
+  /// two epochs' beginnings.
+  [[nodiscard]] std::uint64_t cursors_per_epoch() const noexcept;
   /// Samples that the ring spans: no batch can be larger.
   [[nodiscard]] std::uint64_t capacity() const noexcept;
   /// What the producer said on joining (where it begins, how long until then).

@@ -178,6 +178,11 @@ class Producer {
   /// much later. Consumers drain what is published. Do not call it from the options' `log`.
   void give_up_name(const std::string& reason) noexcept;
 
+  /// Ends the stream, and frees its name for another Producer of this process that serves it in
+  /// another way. No consumer may be attached, observers aside. It leaves no last words: trainers
+  /// that wait for the stream go on waiting. Do not call it from the options' `log` or `want_grid`.
+  void make_way(const std::string& reason) noexcept;
+
   /// Evicts a consumer that still lives: it gets Revoked. False if there is none. Throws Forked.
   bool evict(std::string_view consumer, const std::string& reason);
 

@@ -5,6 +5,7 @@
 #include <batchcast/core/language.hpp>
 
 #include <batchcast/core/axis_rows.hpp>
+#include <batchcast/core/grid.hpp>
 #include <batchcast/core/group.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
@@ -112,6 +113,15 @@ struct ProducerOptions {
   /// the same sample at each position. Empty, the default: the digits in the recipe, else a
   /// fingerprint of its text.
   std::string identity = {};
+
+  /// How the samples of a pure stream are laid out for the ranks of a job on several nodes, of
+  /// which this node has some. `samples_per_epoch` is the grid's, and consumers name cursors of the
+  /// whole job. Nothing, the default: positions are cursors.
+  std::optional<Grid> grid = {};
+  /// With a grid: a trainer whose job needs another one said hello, and nobody else is attached. It
+  /// says hello again until the stream is served by that grid, as by another Producer after
+  /// `make_way`. From the door's thread; it returns at once.
+  std::function<void(const Grid&)> want_grid = {};
 
   /// As SampleMaker::know_ids, of the maker that the feeder has; it outlives the producer. So the
   /// receipt of an epoch is known although an earlier producer made its beginning. Empty, the

@@ -79,6 +79,10 @@ Order::Order(const OrderOptions& options) : options_(options) {
         "a dataset of {} samples cannot be cut into {} shards: each must have at least one sample.",
         samples, count));
   }
+  if (options.grid && (!options.grid->is_sound() || options.grid->samples != samples)) {
+    refuse(text("a dataset of {} samples cannot be laid out by the grid {}.", samples,
+                options.grid->to_json()));
+  }
   if (options.mode == OrderMode::packed) packed_ = std::make_shared<detail::PackedBlocks>(options);
 }
 
@@ -86,16 +90,20 @@ EpochOrder Order::epoch(std::uint64_t epoch) const noexcept {
   const std::uint64_t samples = options_.samples_per_epoch;
   const std::uint64_t size = samples_per_epoch();
   const std::uint64_t first = options_.shard.index * size;
-  if (options_.mode == OrderMode::sequential) return {Permutation::identity(samples), first, size};
+  const auto laid_out = [&](const Permutation& whole) {
+    EpochOrder order(whole, epoch, first, size);
+    order.grid_ = options_.grid;
+    return order;
+  };
+  if (options_.mode == OrderMode::sequential) return laid_out(Permutation::identity(samples));
   const std::uint64_t key =
       detail::fold_key(options_.seed, options_.mode == OrderMode::fixed ? 0 : epoch);
   if (options_.mode != OrderMode::blocks) {
-    EpochOrder order(Permutation(samples, key), first, size);
+    EpochOrder order = laid_out(Permutation(samples, key));
     order.packed_ = packed_;
-    order.epoch_ = epoch;
     return order;
   }
-  EpochOrder order(Permutation::identity(1), first, size);
+  EpochOrder order = laid_out(Permutation::identity(1));
   order.blocks_.emplace(samples, options_.blocks, key);
   return order;
 }

@@ -61,6 +61,14 @@ std::optional<Resumes> resumes_in(const HelloRecord& record) {
   return resumes;
 }
 
+/// A job has the group's ranks, and others.
+std::uint32_t job_world_in(const HelloRecord& record) {
+  constexpr std::uint32_t ranks_max = 1U << 24;
+  if (record.job_world == 0) return 0;
+  if (record.world == 0) return small_number(record.job_world, "job_world", 0);
+  return static_cast<std::uint32_t>(number(record.job_world, "job_world", record.world, ranks_max));
+}
+
 Hello hello_from(const HelloRecord& record) {
   Hello hello;
   hello.layout_version = record.head.layout_version;
@@ -77,6 +85,9 @@ Hello hello_from(const HelloRecord& record) {
   hello.group = name_in(record.group, "group", limits::consumer_name_bytes_max);
   hello.world = record.world;
   hello.rank = small_number(record.rank, "rank", record.world == 0 ? 0 : record.world - 1);
+  hello.job_world = job_world_in(record);
+  hello.job_first = small_number(record.job_first, "job_first",
+                                 hello.job_world == 0 ? 0 : hello.job_world - hello.world);
   hello.tail = choice<Tail>(record.tail, "tail", tails);
   hello.oversize = choice<Oversize>(record.oversize, "oversize", oversizes);
   hello.budget.axis = name_in(record.budget_axis, "budget_axis", limits::field_name_bytes_max);

@@ -201,6 +201,7 @@ std::string to_json(const Life& life) {
                {"settings", life.settings},
                {"stand_ins", to_json(life.stand_ins)},
                {"members", Json::array()}};
+  if (!life.grid.empty()) json["grid"] = life.grid;
   if (life.died) {
     json["died"] = {{"from", life.died->from},
                     {"to", life.died->to},
@@ -267,6 +268,7 @@ std::optional<Life> life_from(std::string_view text) {
     life.greatest = position_in(json, "greatest");
     life.deaths = json.at("deaths").get<std::uint32_t>();
     life.started = started_in(json.at("started"));
+    life.grid = json.value("grid", std::string());
     if (json.contains("died")) life.died = died_in(json.at("died"));
     life.members = members_in(json.at("members"));
     life.settings = settings_in(json.value("settings", Json::object()));

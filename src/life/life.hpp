@@ -111,6 +111,7 @@ struct Life {
   std::uint32_t deaths = 0;
   std::optional<DiedAt> died = {};  ///< one before, of which trainers saw that; none came further
   StartedWith started = {};
+  std::string grid = {};  ///< Grid::to_json, of a stream that is laid out by one
   std::vector<LifeMember> members = {};
   /// Not in the file: those of it that hold no lock. They have died, or a person removed the
   /// stream's directory with the locks. No place is kept for them; who comes was a member.

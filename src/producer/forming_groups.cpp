@@ -31,6 +31,11 @@ std::string window_text(const Hello& hello) {
                          : "none";
 }
 
+/// As the text of a Group has them.
+std::string job_text(const Hello& hello) {
+  return hello.job_world == 0 ? "none elsewhere" : text("{}/{}", hello.job_first, hello.job_world);
+}
+
 std::string budget_text(const Hello& hello) {
   const Budget& budget = hello.budget;
   if (!budget.is_set()) return "none";
@@ -48,6 +53,7 @@ struct Choice {
 std::optional<Choice> difference(const Hello& one, const Hello& other) {
   const Choice choices[] = {
       {"world", text("{}", one.world), text("{}", other.world)},
+      {"ranks of the job", job_text(one), job_text(other)},
       {"batch_size", samples(one), samples(other)},
       {"budget", budget_text(one), budget_text(other)},
       {"window", window_text(one), window_text(other)},
@@ -100,7 +106,7 @@ std::optional<std::string> FormingGroups::conflict(const Hello& hello) const {
   if (const auto differs = difference(hello, other)) {
     return text(
         "{}has {} = {}, and rank {}, which came before, has {}. All ranks of a group must agree in "
-        "world, batch_size, budget, window, tail and join",
+        "world, ranks of the job, batch_size, budget, window, tail and join",
         rank, differs->what, differs->value, other.rank, differs->others);
   }
   const auto same = ranks.find(hello.rank);

@@ -55,6 +55,8 @@ void Producer::stop(const std::string& reason) noexcept { core_->stop(reason); }
 
 void Producer::give_up_name(const std::string& reason) noexcept { core_->give_up_name(reason); }
 
+void Producer::make_way(const std::string& reason) noexcept { core_->make_way(reason); }
+
 void Producer::fail(const std::string& reason) noexcept {
   if (!core_->in_forked_child()) core_->rings().fail(reason);
 }

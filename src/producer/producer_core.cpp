@@ -46,6 +46,7 @@ std::optional<LifeBook> life_of(const BoardHead& head, const std::string& direct
   life.incarnation = to_hex(head.incarnation);
   life.pid = head.producer_pid;
   life.started = started_here(options.started_with);
+  if (options.grid) life.grid = options.grid->to_json();
   return std::optional<LifeBook>(std::in_place, directory, std::move(life), log);
 }
 
@@ -208,6 +209,18 @@ void ProducerCore::give_up_name(const std::string& reason) noexcept {
   control_->stop();
   door_server_->stop();
   note_end();
+  if (life_) life_->end();
+  directory_.leave();
+}
+
+void ProducerCore::make_way(const std::string& reason) noexcept {
+  if (in_forked_child()) return;
+  const std::lock_guard lock(giving_up_);
+  // Nobody is told that the stream ended: it goes on.
+  control_->stop();
+  door_server_->stop();
+  stop(reason);
+  ended_ = true;
   if (life_) life_->end();
   directory_.leave();
 }

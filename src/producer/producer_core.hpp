@@ -55,6 +55,8 @@ class ProducerCore {
   void stop(const std::string& reason) noexcept;
   /// Stops, and removes the door, the control socket and the directory. The rings stay.
   void give_up_name(const std::string& reason) noexcept;
+  /// Removes the same first, and then stops. It leaves no last words.
+  void make_way(const std::string& reason) noexcept;
   [[nodiscard]] bool stop_if_unattended(std::uint64_t for_ns, const std::string& reason) noexcept;
   /// What the end of a Producer does to its stream. Runs on the thread that ends it.
   void end() noexcept;

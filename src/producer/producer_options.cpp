@@ -98,6 +98,17 @@ void check_places(const ProducerOptions& options) {
   }
 }
 
+void check_grid(const ProducerOptions& options) {
+  if (!options.grid) return;
+  const bool fits = options.grid->is_sound() && options.want_grid && options.pure &&
+                    options.samples_per_epoch == options.grid->samples_per_epoch();
+  if (fits) return;
+  throw InvalidArgument(
+      text("batchcast: stream `{}` cannot be laid out by the grid {}. It needs a pure stream, "
+           "samples_per_epoch of the grid, and want_grid.",
+           options.stream, options.grid->to_json()));
+}
+
 /// Rings on GPUs hold samples of one shape, and an axis needs a number of rows.
 void check_rows(const ProducerOptions& options) {
   const std::vector<std::string> axes = axes_of(options.schema);
@@ -181,6 +192,7 @@ ProducerOptions checked(ProducerOptions options) {
   check_stream_name(options.stream);
   settle_identity(options);
   check_schema(options.schema);
+  check_grid(options);
   check_rows(options);
   check_consumers(options);
   check_stall_timeout(options);

@@ -78,6 +78,7 @@ std::string refusal_text_of(const NotAdmitted& why) {
 Reception::Reception(Parts parts)
     : parts_(std::move(parts)),
       checks_(parts_.options.stream, parts_.rings),
+      grid_checks_(parts_.options),
       pidfd_(own_pidfd()),
       life_(parts_.rings, parts_.life),
       groups_([this](std::uint64_t epoch) {
@@ -120,7 +121,26 @@ AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const 
   return request;
 }
 
-AdmissionReply Reception::admit(const Hello& hello, const PeerIdentity& peer) {
+/// Who is attached, or waits for its group, or has a place; empty where nobody is.
+std::string Reception::attended() const {
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, seat] : seats_) {
+      if (!seat.observes) return text("`{}` (pid {}) is", seat.name, seat.pid);
+    }
+  }
+  if (awaits_members_.load()) return "trainers of its last producer are to come";
+  const std::vector<FormingGroup> forming = forming_.list();
+  if (!forming.empty())
+    return text("ranks of group `{}` wait for the others", forming.front().name);
+  return {};
+}
+
+AdmissionReply Reception::admit(const Hello& said, const PeerIdentity& peer) {
+  Hello hello = said;
+  if (auto refusal = grid_checks_.settle(hello, [this] { return attended(); })) {
+    return std::move(*refusal);
+  }
   const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   if (auto refusal = refusal_of(hello)) {
     const bool asks_again = refusal->kind == RefusalKind::busy;

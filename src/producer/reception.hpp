@@ -10,6 +10,7 @@
 #include "door/door_server.hpp"
 #include "producer/batch_counter.hpp"
 #include "producer/forming_groups.hpp"
+#include "producer/grid_checks.hpp"
 #include "producer/head_places.hpp"
 #include "producer/hello_checks.hpp"
 #include "producer/life_notes.hpp"
@@ -106,6 +107,7 @@ class Reception final : public DoorEvents {
   };
 
   [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
+  [[nodiscard]] std::string attended() const;
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
   /// `reading`: of a rank that returns, the epoch that it may be in, + 1.
   [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request,
@@ -139,6 +141,7 @@ class Reception final : public DoorEvents {
 
   const Parts parts_;
   const HelloChecks checks_;
+  const GridChecks grid_checks_;
   const FileDescriptor pidfd_;  ///< this process's, for consumers
 
   mutable std::mutex mutex_;  ///< of the next two

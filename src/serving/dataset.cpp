@@ -24,6 +24,7 @@ namespace batchcast::inline v0_1::serving {
 namespace {
 
 constexpr const char* automatic = "auto";
+constexpr const char* by_blocks = "blocks";
 
 [[noreturn]] void refuse(const std::string& why) {
   throw InvalidArgument(text("batchcast: {}", why));
@@ -49,8 +50,8 @@ Shard parse_shard(const std::string& given) {
       !read_number(std::string_view(given).substr(0, slash), shard.index) ||
       !read_number(std::string_view(given).substr(slash + 1), shard.count)) {
     refuse(
-        text("--shard `{}` must be I/N, such as 0/4 for the first of four, or auto under torchrun, "
-             "srun or Kubernetes.",
+        text("--shard `{}` must be I/N, such as 0/4 for the first of four, `blocks` for the ranks "
+             "of one job on several nodes, or auto under torchrun, srun or Kubernetes.",
              given));
   }
   if (shard.count == 0 || shard.index >= shard.count) {
@@ -159,7 +160,7 @@ PipelineOptions pipeline_options(const DatasetOptions& options, const LogCallbac
   refuse_given(options.bad_samples_max && !substitutes, "--max-bad", only_substitute);
 
   PipelineOptions pipeline;
-  if (options.shard) pipeline.shard = parse_shard(*options.shard);
+  if (options.shard && options.shard != by_blocks) pipeline.shard = parse_shard(*options.shard);
   if (options.recipe) pipeline.recipe = Recipe::load(*options.recipe);
   if (options.order) set_order(options, pipeline.recipe);
   set_token_limit(options, pipeline.recipe);
@@ -277,6 +278,7 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
   auto pipeline = std::make_unique<Pipeline>(std::move(made));
   pipeline_ = pipeline.get();
   maker_ = std::move(pipeline);
+  if (options.shard == by_blocks) lay_out(Grid::whole(pipeline_->source().size()));
   if (is_packed) {
     // As many as the recipe makes of the source's.
     const std::uint64_t samples = pipeline_->source().size();
@@ -284,6 +286,11 @@ Dataset::Dataset(const DatasetOptions& options, const LogCallback& log,
     fill_ = fill_of(*pipeline_, packed, shuffle);
   }
   if (fill_) say_if_useless(*fill_);
+}
+
+void Dataset::lay_out(const Grid& grid) {
+  pipeline_->lay_out(grid);
+  grid_ = grid;
 }
 
 }  // namespace batchcast::inline v0_1::serving

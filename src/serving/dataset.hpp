@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/core/grid.hpp>
 #include <batchcast/core/log.hpp>
 #include <batchcast/core/options.hpp>
 #include <batchcast/data/maker.hpp>
@@ -76,6 +77,10 @@ class Dataset {
   [[nodiscard]] const std::shared_ptr<const DeviceStage>& device_stage() const noexcept {
     return device_stage_;
   }
+  /// By which the stream is laid out for the job whose ranks it serves, with `--shard blocks`.
+  [[nodiscard]] const std::optional<Grid>& grid() const noexcept { return grid_; }
+  /// By another grid from now on. No producer may serve it meanwhile.
+  void lay_out(const Grid& grid);
   /// Null for `synthetic:`.
   [[nodiscard]] const Pipeline* pipeline() const noexcept { return pipeline_; }
   /// Nothing in another order, and where there are too few samples for a batch.
@@ -100,7 +105,8 @@ class Dataset {
  private:
   std::unique_ptr<SampleMaker> maker_;
   std::shared_ptr<const DeviceStage> device_stage_;
-  const Pipeline* pipeline_ = nullptr;
+  Pipeline* pipeline_ = nullptr;
+  std::optional<Grid> grid_;
   std::optional<PackedFill> fill_;
 };
 

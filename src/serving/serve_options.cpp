@@ -111,6 +111,7 @@ ProducerOptions serving_options(const ServeOptions& options, const Dataset& data
   serving.known_names = std::move(made.known_names);
   serving.lengths = std::move(made.lengths);
   serving.device_stage = dataset.device_stage();
+  serving.grid = dataset.grid();
   serving.epochs = options.epochs.value_or(0);
   serving.log = console_log(options.verbose);
   if (options.dataset.cache) {

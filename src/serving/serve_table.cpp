@@ -50,8 +50,9 @@ void add_samples(Table<DatasetOptions>& table) {
                   preset_list()));
   table.add("seed", &DatasetOptions::seed, "Seed of the order and of all draws; 0 by default.");
   table.add("shard", &DatasetOptions::shard,
-            "I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by "
-            "torchrun, srun or Kubernetes.");
+            "Of a job on several nodes, this node's part. `blocks`: of every batch what its ranks "
+            "here get, as their groups say. I/N: the I-th, from 0, of N disjoint shares of every "
+            "epoch; auto: this node's, by torchrun, srun or Kubernetes.");
   table.add(
       "cache", &DatasetOptions::cache,
       "Bytes, such as 8GiB, in which decoded coefficients of JPEGs are kept from one epoch to "

@@ -170,7 +170,8 @@ Service::Service(const Parts& parts)
       producer_(parts.producer),
       dataset_(parts.dataset),
       wait_for_(parts.wait_for),
-      idle_exit_s_(parts.idle_exit_s) {
+      idle_exit_s_(parts.idle_exit_s),
+      wish_(parts.wish) {
   if (parts.talks) progress_.emplace();
   add_settings();
 }
@@ -201,7 +202,26 @@ std::optional<double> Service::idle_exit_s() const {
   return idle_exit_s_;
 }
 
+void Service::wait_for_a_job() {
+  while (!asked_ && !made_way_) {
+    const ProducerStats stats = producer_.stats();
+    if (was_ended(stats.state) || trainers_of(stats) != 0) return;
+    look();
+    show({});
+  }
+}
+
+bool Service::makes_way() {
+  if (wish_ == nullptr || !wish_->is_there()) return false;
+  tell("its samples are laid out anew for the job of the trainer that said hello");
+  made_way_ = true;
+  producer_.make_way("its samples are laid out anew");
+  return true;
+}
+
 bool Service::produce(const FeederOptions& options) {
+  if (dataset_.grid()) wait_for_a_job();
+  if (made_way_ || was_ended(producer_.state())) return true;
   feeder_ = started_feeder(options);
   warn_of_idle_exit();
   std::uint64_t ended_ns = 0;
@@ -277,6 +297,7 @@ bool Service::ended() const {
 }
 
 bool Service::ended_in_vain(std::uint64_t& since_ns) const {
+  if (made_way_ && !asked_) return false;  // what is being made now would be waited for anyway
   const std::uint64_t now = now_ns();
   if (since_ns != 0) return seconds_from_ns(now - since_ns) > patience_s;
   if (asked_ || was_ended(producer_.state())) since_ns = now;
@@ -295,7 +316,7 @@ bool Service::linger(double linger_s) {
   }
   for (;;) {
     const StreamState state = producer_.state();
-    if (was_ended(state) || asked_) return false;
+    if (was_ended(state) || asked_ || made_way_) return false;
     if (producer_.finish(look_ms)) return true;
     look();
     show({});
@@ -310,8 +331,11 @@ void Service::look() {
     std::this_thread::sleep_for(std::chrono::milliseconds(end_look_ms));
     return;
   }
-  const std::string why = asked_to_end_(look_ms);
-  if (why.empty()) return end_if_idle();
+  const std::string why = asked_to_end_(made_way_ ? end_look_ms : look_ms);
+  if (why.empty()) {
+    if (!made_way_ && !makes_way()) end_if_idle();
+    return;
+  }
   asked_ = true;
   producer_.stop(why);
 }

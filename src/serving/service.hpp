@@ -4,6 +4,7 @@
 
 #include "serving/console.hpp"
 #include "serving/dataset.hpp"
+#include "serving/grid_wish.hpp"
 
 #include <batchcast/feeder.hpp>
 #include <batchcast/producer.hpp>
@@ -33,6 +34,8 @@ class Service {
     /// Ends the stream once no consumer was attached for this long.
     std::optional<double> idle_exit_s = {};
     bool talks = true;  ///< on stderr: a line of progress, and what it does on its own
+    /// Of a dataset with a grid: once it is there, the producer makes way.
+    const GridWish* wish = nullptr;
   };
   explicit Service(const Parts& parts);
   ~Service();
@@ -54,12 +57,17 @@ class Service {
   /// (negative: for ever). The time counts once those of `wait_for` are there. True if all of them
   /// have read it.
   [[nodiscard]] bool linger(double linger_s);
+  /// The producer made way for one with another grid.
+  [[nodiscard]] bool made_way() const noexcept { return made_way_; }
 
  private:
   [[nodiscard]] std::unique_ptr<Feeder> started_feeder(const FeederOptions& options) const;
   [[nodiscard]] bool ended() const;
   [[nodiscard]] bool ended_in_vain(std::uint64_t& since_ns) const;
   void look();
+  /// The job of the first trainer says by which grid the samples are wanted.
+  void wait_for_a_job();
+  [[nodiscard]] bool makes_way();
   /// That one trainer at least has to come soon, although more are waited for.
   void warn_of_idle_exit();
   void end_if_idle();
@@ -76,7 +84,9 @@ class Service {
   const std::uint32_t wait_for_;
   std::optional<double> idle_exit_s_;     ///< under `noting_`
   std::optional<ProgressLine> progress_;  ///< of one that talks
+  const GridWish* const wish_;
   bool asked_ = false;
+  bool made_way_ = false;
   bool told_of_cache_ = false;  ///< that it keeps nothing more
   std::uint64_t cache_seen_ns_ = 0;
   std::unique_ptr<Feeder> feeder_;

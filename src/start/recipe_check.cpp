@@ -38,9 +38,11 @@ std::uint64_t number_of(std::string_view number_text, const std::string& option)
   return number;
 }
 
+constexpr std::string_view by_blocks = "blocks";
+
 Shard shard_of(const StartOptions& options) {
   const auto text = value_of(options.arguments, "--shard");
-  if (!text) return {};
+  if (!text || text == by_blocks) return {};
   const std::size_t slash = std::min(text->find('/'), text->size());
   const std::string_view all = *text;
   return {number_of(all.substr(0, slash), "--shard"),
@@ -182,6 +184,14 @@ Lines pipeline_differences(const Json& stream, const StartOptions& options) {
   const Recipe recipe =
       options.recipe.empty() ? recipe_of_words(options) : Recipe::load(options.recipe);
   const Shard shard = shard_of(options);
+  // By which grid it is laid out is settled with each job.
+  const bool is_by_blocks = value_of(options.arguments, "--shard") == by_blocks;
+  if (is_by_blocks != stream.contains("grid")) {
+    return {text(
+        "shard: the stream has {}, asked for {}",
+        is_by_blocks ? "whole epochs, or a share of them" : "what its ranks here get (`blocks`)",
+        is_by_blocks ? "`blocks`" : "all samples, or a share of them")};
+  }
   Json asked = {
       {"recipe", Json::parse(recipe.to_json())},
       {"seed", options.seed.value_or(0)},

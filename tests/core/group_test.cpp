@@ -25,6 +25,20 @@ TEST_CASE("a group is read as it is written") {
   CHECK(Group("auto:0/2") == Group("auto", 0, 2));
 }
 
+TEST_CASE("a group on one of several nodes says which of the job's ranks it has") {
+  const Group group("resnet:1/2@4/8");
+  CHECK(group.name == "resnet");
+  CHECK(group.rank == 1);
+  CHECK(group.world == 2);
+  CHECK(group.job_first == 4);
+  CHECK(group.job_world == 8);
+  CHECK(group.text() == "resnet:1/2@4/8");
+  CHECK(group != Group("resnet:1/2"));
+  CHECK(Group("none@host:29500:0/1@3/4").name == "none@host:29500");
+  CHECK(Group("a@b/c:0/2").name == "a@b/c");
+  CHECK(Group("a@1/2:0/2").name == "a@1/2");
+}
+
 TEST_CASE("a group takes numbers of any integer types, and refuses those that are none of a rank") {
   const int rank = 1;
   const std::size_t world = 4;
@@ -54,6 +68,11 @@ TEST_CASE("what is no group is refused, with what one is") {
       {"resnet:0/", "its world is ``, not a number"},
       {"resnet:0/4 ", "its world is `4 `, not a number"},
       {"resnet:0/99999999999", "its world is `99999999999`, not a number"},
+      {"resnet:0/2@7/8", "a job of 8 ranks has no 2 from its rank 7 on"},
+      {"resnet:0/2@9/8", "a job of 8 ranks has no 2 from its rank 9 on"},
+      {"resnet:0/2@x/8", "its first rank of the job is `x`, not a number"},
+      {"resnet:0/2@0/", "the job's world is ``, not a number"},
+      {"resnet:0/2@4", "its world is `2@4`, not a number"},
       {"res\tnet:0/4", "characters other than printable ASCII"},
       {"résnet:0/4", "characters other than printable ASCII"},
       {std::string(64, 'x') + ":0/4", "its name takes 64 bytes, more than 63"},

@@ -210,6 +210,39 @@ def rank_of_a_job(config: dict[str, Any]) -> None:
     Path(config["marks"], f"rank-{os.environ['RANK']}").write_text(json.dumps(told))
 
 
+def tell_and_meet(marks: str, told: dict[str, Any]) -> None:
+    """Waits for all ranks: one that leaves ends the epoch for the others."""
+    own = Path(marks, f"written-{os.environ['RANK']}")
+    own.write_text(json.dumps(told))
+    own.rename(Path(marks, f"rank-{os.environ['RANK']}"))
+    until = time.monotonic() + 60
+    while len(list(Path(marks).glob("rank-*"))) < int(os.environ["WORLD_SIZE"]):
+        assert time.monotonic() < until, "ranks are missing"
+        time.sleep(0.02)
+
+
+def rank_over_nodes(config: dict[str, Any]) -> None:
+    """One rank of a job of which each node makes what its ranks get. It reads some batches from a
+    cursor on."""
+    start = bc.Start(
+        config["source"], recipe=config["recipe"], memory="4MiB", idle_exit=60.0,
+        arguments=("--shard", "blocks"),
+    )  # fmt: skip
+    place = {"join": "at", "cursor": config["cursor"]} if config["cursor"] else {}
+    with bc.Consumer("over-nodes", 20, group="auto", start=start, **place) as consumer:
+        ids: list[int] = []
+        for number, batch in enumerate(consumer, 1):
+            ids += [int(one) for one in batch.sample_ids]
+            told = {
+                "node": node_id(), "ids": ids, "saved": consumer.checkpoint(),
+                "world": consumer.group.world,
+            }  # fmt: skip
+            if number == config["batches"]:
+                tell_and_meet(config["marks"], told)
+                return
+        tell_and_meet(config["marks"], told)
+
+
 @ray.remote(num_cpus=0)
 class Reader:
     """Attaches in `begin`, and reads two epochs from the stream's beginning in `rest`."""

@@ -35,7 +35,9 @@ def environment(**changes: str) -> dict[str, str]:
 class Served:
     """A `batchcast serve` of this test."""
 
-    def __init__(self, source: str, stream: str, arguments: Sequence[str], log: Path) -> None:
+    def __init__(
+        self, source: str, stream: str, arguments: Sequence[str], log: Path, **changes: str
+    ) -> None:
         self.source = source
         self.stream = stream
         self.log = log
@@ -45,6 +47,7 @@ class Served:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
+                env=dict(os.environ, **changes),
             )
 
     @property

@@ -333,6 +333,49 @@ def test_ranks_of_ray_train_share_the_batches_of_their_nodes(nodes: Nodes, tmp_p
     assert sorted(ids) == list(range(SAMPLES))
 
 
+def test_a_job_over_three_nodes_goes_on_over_two(nodes: Nodes, tmp_path: Path) -> None:
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchTrainer
+
+    # Ray Train takes workers with one address for those of one node.
+    added = [
+        nodes.cluster.add_node(
+            num_cpus=2, object_store_memory=80 << 20, resources={"job": places},
+            node_ip_address=f"127.0.0.{3 + number}",
+        )
+        for number, places in enumerate((2, 1, 1))
+    ]  # fmt: skip
+
+    def run(workers: int, cursor: int, batches: int) -> list[dict[str, Any]]:
+        marks = tmp_path / str(workers)
+        marks.mkdir()
+        TorchTrainer(
+            ray_trials.rank_over_nodes,
+            train_loop_config={
+                "source": "npy:image.npy", "recipe": "recipe.toml", "marks": str(marks),
+                "cursor": cursor, "batches": batches,
+            },
+            scaling_config=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1, "job": 1}),
+            run_config=RunConfig(storage_path=str(nodes.results)),
+        ).fit()  # fmt: skip
+        return [json.loads((marks / f"rank-{rank}").read_text()) for rank in range(workers)]
+
+    four = run(4, 0, 2)
+    assert len({rank["node"] for rank in four}) == 3
+    assert sorted(rank["world"] for rank in four) == [1, 1, 2, 2]
+    assert {rank["saved"]["cursor"] for rank in four} == {2 * 4 * 20}
+    nodes.cluster.remove_node(added.pop(), allow_graceful=False)
+    three = run(3, 2 * 4 * 20, 1000)
+    assert len({rank["node"] for rank in three}) == 2
+    bc.check_same_samples(four[0]["saved"], three[0]["saved"])
+    ids = [one for rank in four + three for one in rank["ids"]]
+    # 320 samples were left, of which 318 fill rows of three.
+    assert len(ids) == len(set(ids)) == SAMPLES - 2
+    assert {len(rank["ids"]) for rank in three} == {106}
+    for node in added:
+        nodes.cluster.remove_node(node)
+
+
 @examples.needs_fashion
 def test_the_example_of_a_sweep(nodes: Nodes) -> None:
     assert "2 trials, 0 failed" in examples.run("ray_sweep.py", examples.TEN_THOUSAND, "2")

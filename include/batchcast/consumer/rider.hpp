@@ -95,6 +95,10 @@ class Rider {
   void tell_of_wait();
   void tell_why(const std::string& kept_out);
   [[nodiscard]] std::string who_starts_it() const;
+  /// Where it goes on, as a checkpoint has it.
+  [[nodiscard]] std::uint64_t saved_position() const noexcept {
+    return core_->cursor_of(core_->cursor().position);
+  }
   [[noreturn]] void throw_gone(const std::string& kept_out);
   [[nodiscard]] int gone_timeout_ms() const noexcept;
 

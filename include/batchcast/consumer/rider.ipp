@@ -428,10 +428,9 @@ BATCHCAST_INLINE void Rider::change_over() {
   moves_seen_ = 0;
   if (std::exchange(state_, State::attached) == State::attached) return lock_.take(next_lock_);
   resumes_.reset();
-  report(
-      options_.log, told_ ? LogLevel::warning : LogLevel::info,
-      text("`{}` goes on at position {} of stream `{}` with its next producer, process {}.", name_,
-           core_->cursor().position, options_.stream, core_->board().head().producer_pid));
+  report(options_.log, told_ ? LogLevel::warning : LogLevel::info,
+         text("`{}` goes on at position {} of stream `{}` with its next producer, process {}.",
+              name_, saved_position(), options_.stream, core_->board().head().producer_pid));
 }
 
 /// A budget and a window exclude each other: what is unset goes first. What the ring has no room
@@ -467,7 +466,7 @@ BATCHCAST_INLINE void Rider::tell_of_wait() {
          text("stream `{}` lost its producer (pid {} died). `{}` waits {}for the next one, and "
               "then goes on at position {} as if nothing had been. {}",
               options_.stream, core_->board().head().producer_pid, name_,
-              timeout_ms < 0 ? "" : rider::seconds_text(timeout_ms) + " ", core_->cursor().position,
+              timeout_ms < 0 ? "" : rider::seconds_text(timeout_ms) + " ", saved_position(),
               told_why_ ? "The next one does not let it in yet: " + kept_out : who_starts_it()));
 }
 
@@ -509,7 +508,7 @@ BATCHCAST_INLINE void Rider::throw_gone(const std::string& kept_out) {
            "within {} (gone_timeout){} Every whole batch that it had published was "
            "delivered. Start it again: this consumer goes on with its next call, or a new one that "
            "joins with the cursor of this position.",
-           options_.stream, core_->board().head().producer_pid, core_->cursor().position, instead,
+           options_.stream, core_->board().head().producer_pid, saved_position(), instead,
            rider::seconds_text(gone_timeout_ms()), kept_out.empty() ? "." : ": " + kept_out));
 }
 

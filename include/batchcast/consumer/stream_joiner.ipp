@@ -77,6 +77,8 @@ inline Hello hello_of(const ConsumerOptions& options, const std::string& placeme
   hello.group = options.group.name;
   hello.rank = options.group.rank;
   hello.world = options.group.world;
+  hello.job_first = options.group.job_first;
+  hello.job_world = options.group.job_world;
   hello.tail = options.tail;
   return hello;
 }

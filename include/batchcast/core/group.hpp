@@ -28,11 +28,19 @@ template <std::integral Number>
 /// is world times batch_size consecutive samples, of which this rank gets the rank-th part. Written
 /// "NAME:RANK/WORLD" ("resnet:0/4" is the first of four), or "auto". With "auto" the launcher of
 /// this process (torchrun, mpirun or srun) says all three.
+///
+/// Where the job has ranks on other nodes, "NAME:RANK/WORLD@FIRST/JOB" says how many ranks it has
+/// and which of them are here: `resnet:0/2@4/8` is the first of two, which are the fifth and sixth
+/// of eight. A stream of `serve --shard blocks` takes that into account; others are as without it.
 struct Group {
   /// The job's name, the same in all its ranks. Printable ASCII, at most 63 bytes.
   std::string name = {};
   std::uint32_t rank = 0;   ///< below world
   std::uint32_t world = 0;  ///< 0: no group
+  /// Of a job on several nodes: its first rank here, and how many ranks it has in all. Each rank of
+  /// the job is on one node only. 0, the default: all are here.
+  std::uint32_t job_first = 0;
+  std::uint32_t job_world = 0;
   /// "auto": attaching takes name, rank and world from the launcher's environment.
   bool automatic = false;
 

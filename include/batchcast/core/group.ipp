@@ -21,7 +21,8 @@ inline constexpr std::size_t shown_bytes_max = 80;
 [[noreturn]] inline void refuse(std::string_view given, const std::string& why) {
   throw InvalidArgument(
       text("batchcast: `{}` is no group: {}. It is NAME:RANK/WORLD (`resnet:0/4` is the first of "
-           "four ranks), or `auto` under torchrun, mpirun or srun.",
+           "four ranks), NAME:RANK/WORLD@FIRST/JOB where a job has ranks on other nodes, or `auto` "
+           "under torchrun, mpirun or srun.",
            printable(given.substr(0, shown_bytes_max)), why));
 }
 
@@ -48,6 +49,30 @@ inline void check_name(std::string_view name, std::string_view given) {
   }
 }
 
+/// "2/4": two numbers, of which the first is smaller.
+struct NumberOf {
+  std::uint32_t number = 0;
+  std::uint32_t of = 0;
+};
+
+inline NumberOf number_of(std::string_view pair, std::string_view given, const char* which,
+                          const char* of_which) {
+  const std::size_t slash = pair.find('/');
+  return {number_in(pair.substr(0, slash), given, which),
+          number_in(pair.substr(slash + 1), given, of_which)};
+}
+
+/// What stands behind the last '@', if it is "FIRST/JOB". A name may contain both signs.
+inline std::string_view job_in(std::string_view given) noexcept {
+  const std::size_t at = given.rfind('@');
+  if (at == std::string_view::npos) return {};
+  const std::string_view job = given.substr(at + 1);
+  const bool has_slash = job.find('/') != std::string_view::npos;
+  const bool has_rank = given.substr(0, at).find('/') != std::string_view::npos;
+  return has_slash && has_rank && job.find(':') == std::string_view::npos ? job
+                                                                          : std::string_view();
+}
+
 }  // namespace detail::group
 
 BATCHCAST_INLINE void detail::refuse_group_number(const std::string& number, const char* which) {
@@ -62,23 +87,39 @@ BATCHCAST_INLINE Group::Group(std::string_view given) {
     automatic = true;
     return;
   }
+  const std::string_view job = detail::group::job_in(given);
+  const std::string_view here = given.substr(0, given.size() - job.size() - (job.empty() ? 0 : 1));
   // A name may contain both signs.
-  const std::size_t slash = given.rfind('/');
-  const std::size_t colon = given.substr(0, slash).rfind(':');
+  const std::size_t slash = here.rfind('/');
+  const std::size_t colon = here.substr(0, slash).rfind(':');
   if (slash == std::string_view::npos || colon == std::string_view::npos) {
     detail::group::refuse(given, "it has no rank and world");
   }
   detail::group::check_name(given.substr(0, colon), given);
   name = given.substr(0, colon);
-  rank = detail::group::number_in(given.substr(colon + 1, slash - colon - 1), given, "its rank");
-  world = detail::group::number_in(given.substr(slash + 1), given, "its world");
-  if (rank < world) return;
-  detail::group::refuse(given, "ranks are numbered from 0, so that RANK is below WORLD");
+  const auto [of_rank, of_world] =
+      detail::group::number_of(here.substr(colon + 1), given, "its rank", "its world");
+  rank = of_rank;
+  world = of_world;
+  if (rank >= world) {
+    detail::group::refuse(given, "ranks are numbered from 0, so that RANK is below WORLD");
+  }
+  if (job.empty()) return;
+  const auto [first, all] =
+      detail::group::number_of(job, given, "its first rank of the job", "the job's world");
+  job_first = first;
+  job_world = all;
+  if (first < all && world <= all - first) return;
+  detail::group::refuse(
+      given, batchcast::text("a job of {} ranks has no {} from its rank {} on, counted from 0", all,
+                             world, first));
 }
 
 BATCHCAST_INLINE std::string Group::text() const {
   if (automatic) return std::string(detail::group::automatic);
-  return world == 0 ? "" : batchcast::text("{}:{}/{}", name, rank, world);
+  if (world == 0) return {};
+  const std::string here = batchcast::text("{}:{}/{}", name, rank, world);
+  return job_world == 0 ? here : batchcast::text("{}@{}/{}", here, job_first, job_world);
 }
 
 }  // namespace batchcast::inline v0_1

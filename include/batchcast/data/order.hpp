@@ -4,6 +4,7 @@
 
 #include <batchcast/core/language.hpp>
 
+#include <batchcast/core/grid.hpp>
 #include <batchcast/data/permutation.hpp>
 #include <batchcast/data/row_lengths.hpp>
 
@@ -79,6 +80,8 @@ struct OrderOptions {
   OrderMode mode = OrderMode::reshuffle;
   BlockOptions blocks = {};  ///< where the mode is `blocks`
   Shard shard = {};
+  /// Instead of a shard: the columns of one node. It has as many samples.
+  std::optional<Grid> grid = {};
   PackedOptions packed = {};  ///< where the mode is `packed`
   /// There also the rows of all samples on its axis.
   std::shared_ptr<const RowLengths> lengths = {};
@@ -121,7 +124,8 @@ class BlockShuffle {
 
 }  // namespace detail
 
-/// The order of one epoch, or of one shard's share. A value; pure and callable from any thread.
+/// The order of one epoch, or of one shard's or one node's share. A value; pure and callable from
+/// any thread.
 class EpochOrder {
  public:
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
@@ -129,31 +133,35 @@ class EpochOrder {
   /// The sample at `offset`, which must be below size().
   [[nodiscard]] std::uint64_t index_at(std::uint64_t offset) const noexcept {
     BATCHCAST_ASSERT(offset < size_);
-    if (packed_) return packed_index_at(first_ + offset);
-    return blocks_ ? blocks_->index_at(first_ + offset) : whole_.index_at(first_ + offset);
+    const std::uint64_t place = grid_ ? grid_->offset_at(epoch_, offset) : first_ + offset;
+    if (packed_) return packed_index_at(place);
+    return blocks_ ? blocks_->index_at(place) : whole_.index_at(place);
   }
 
   /// The inverse: the offset of `index`, a sample of the dataset; nothing where this has no such
   /// one.
   [[nodiscard]] std::optional<std::uint64_t> offset_of(std::uint64_t index) const noexcept {
-    const std::uint64_t offset = (packed_   ? packed_offset_of(index)
-                                  : blocks_ ? blocks_->offset_of(index)
-                                            : whole_.offset_of(index)) -
-                                 first_;
+    const std::uint64_t place = packed_   ? packed_offset_of(index)
+                                : blocks_ ? blocks_->offset_of(index)
+                                          : whole_.offset_of(index);
+    if (grid_) return grid_->index_of(epoch_, place);
+    const std::uint64_t offset = place - first_;
     return offset < size_ ? std::optional(offset) : std::nullopt;
   }
 
  private:
   friend class Order;
-  EpochOrder(const Permutation& whole, std::uint64_t first, std::uint64_t size) noexcept
-      : whole_(whole), first_(first), size_(size) {}
+  EpochOrder(const Permutation& whole, std::uint64_t epoch, std::uint64_t first,
+             std::uint64_t size) noexcept
+      : whole_(whole), epoch_(epoch), first_(first), size_(size) {}
   [[nodiscard]] std::uint64_t packed_index_at(std::uint64_t offset) const noexcept;
   [[nodiscard]] std::uint64_t packed_offset_of(std::uint64_t index) const noexcept;
 
   Permutation whole_;
   std::optional<detail::BlockShuffle> blocks_;
   std::shared_ptr<detail::PackedBlocks> packed_;
-  std::uint64_t epoch_ = 0;  ///< where it is packed
+  std::optional<Grid> grid_;
+  std::uint64_t epoch_;
   std::uint64_t first_;
   std::uint64_t size_;
 };
@@ -163,12 +171,14 @@ class EpochOrder {
 class Order {
  public:
   /// Throws InvalidArgument unless samples_per_epoch is in [1, samples_per_epoch_max], blocks and
-  /// windows have at least one element, and the shard is one of at most samples_per_epoch. In the
-  /// mode `packed` budget and `among` have to be in range, and the lengths those of all samples.
+  /// windows have at least one element, and the shard is one of at most samples_per_epoch. A grid
+  /// has to be sound, and of that many samples. In the mode `packed` budget and `among` have to be
+  /// in range, and the lengths those of all samples.
   explicit Order(const OrderOptions& options);
 
-  /// Samples of an epoch of this shard: all of the dataset where there is one shard.
+  /// Samples of an epoch of this shard or node: all of the dataset where there is one.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept {
+    if (options_.grid) return options_.grid->samples_per_epoch();
     return options_.samples_per_epoch / options_.shard.count;
   }
   [[nodiscard]] std::uint64_t dataset_samples() const noexcept {

@@ -47,6 +47,8 @@ struct PipelineOptions {
   Recipe recipe = {};
   std::uint64_t seed = 0;
   Shard shard = {};
+  /// Instead of a shard: what the ranks of one node get of a job on several. See `lay_out`.
+  std::optional<Grid> grid = {};
   OnBadSample on_bad_sample = OnBadSample::error;
   /// With `substitute`: how many different samples may be bad before that is an error.
   std::uint64_t bad_samples_max = 1000;
@@ -77,14 +79,19 @@ class Pipeline final : public SampleMaker {
   ~Pipeline() override;
 
   [[nodiscard]] const Schema& schema() const noexcept override;
-  /// Samples of an epoch of this shard.
+  /// Another grid instead of the present one. No worker may be there, and nobody else may use the
+  /// pipeline meanwhile. Its cache stays. Throws InvalidArgument.
+  void lay_out(const Grid& grid);
+  /// Samples of an epoch of this shard, or of this node.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept override;
   [[nodiscard]] std::string recipe_json() const override;
   [[nodiscard]] std::unique_ptr<SampleWorker> worker() const override;
   [[nodiscard]] bool know_ids(std::uint64_t epoch, std::uint64_t index,
                               std::span<std::uint64_t> ids) const override;
 
-  /// The stream's identity: recipe, seed, shard, N and the source's fingerprint.
+  /// The stream's identity: recipe, seed, shard, N and the source's fingerprint. With a grid that
+  /// is not whole, that as well. `identity` in the recipe's JSON is without it: cursors and
+  /// checkpoints are those of any grid.
   [[nodiscard]] Fingerprint identity() const noexcept override;
   [[nodiscard]] const Source& source() const noexcept;
   [[nodiscard]] std::uint64_t sample_id_at(std::uint64_t epoch,

@@ -52,7 +52,9 @@ struct Hello {
   /// For a rank: its group.
   std::string group = {};
   std::uint32_t rank = 0;
-  std::uint32_t world = 0;  ///< 0: no group
+  std::uint32_t world = 0;      ///< 0: no group
+  std::uint32_t job_first = 0;  ///< of its group among the ranks of a job on several nodes
+  std::uint32_t job_world = 0;  ///< the job's ranks; 0: those of the group are all
   Tail tail = Tail::keep;
   Budget budget = {};
   Oversize oversize = Oversize::error;

@@ -36,6 +36,8 @@ BATCHCAST_INLINE std::string encode(const Hello& hello) {
   detail::message_encode::put_name(record.group, hello.group);
   record.rank = hello.rank;
   record.world = hello.world;
+  record.job_first = hello.job_first;
+  record.job_world = hello.job_world;
   record.tail = static_cast<std::uint32_t>(hello.tail);
   record.oversize = static_cast<std::uint32_t>(hello.oversize);
   record.budget_rows = hello.budget.rows;

@@ -83,16 +83,19 @@ struct HelloRecord {
   std::array<std::uint8_t, 16> incarnation;                 ///< of the ring that it was attached to
   std::uint64_t consumer_id;                                ///< there
   std::uint64_t kept_from, valid_from, claimed, published;  ///< as that ring's board has them
+  // Or here.
+  std::uint32_t job_first;  ///< of a rank: the first of its group among the job's
+  std::uint32_t job_world;  ///< ranks of the job on all nodes; 0: those of the group
 
   static constexpr std::size_t bytes_min = 192;
 };
-static_assert(sizeof(HelloRecord) == 520 && std::has_unique_object_representations_v<HelloRecord>);
+static_assert(sizeof(HelloRecord) == 528 && std::has_unique_object_representations_v<HelloRecord>);
 static_assert(offsetof(HelloRecord, pid) == 40 && offsetof(HelloRecord, name) == 64 &&
               offsetof(HelloRecord, group) == HelloRecord::bytes_min &&
               offsetof(HelloRecord, rank) == 256 && offsetof(HelloRecord, budget_axis) == 280 &&
               offsetof(HelloRecord, cursor_row) == 344 &&
               offsetof(HelloRecord, window_axis) == 376 && offsetof(HelloRecord, rides) == 440 &&
-              offsetof(HelloRecord, consumer_id) == 480);
+              offsetof(HelloRecord, consumer_id) == 480 && offsetof(HelloRecord, job_first) == 520);
 
 /// Consumer to producer.
 struct PauseRecord {

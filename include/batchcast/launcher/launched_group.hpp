@@ -15,7 +15,8 @@ namespace batchcast::inline v0_1::detail {
 [[nodiscard]] Group settled(const Group& group, const LogCallback& log);
 
 /// Warns in the first rank of a group whose job has other nodes if the stream is no shard. All
-/// nodes would train on the same samples.
+/// nodes would train on the same samples. Of a stream that is laid out for such a job it throws
+/// InvalidArgument, unless the group says which of the job's ranks it has.
 void warn_of_other_nodes(const Group& group, const std::string& stream,
                          std::string_view recipe_json, const LogCallback& log);
 

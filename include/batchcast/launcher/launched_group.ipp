@@ -4,6 +4,7 @@
 
 #include <batchcast/launcher/launched_group.hpp>
 
+#include <batchcast/core/error.hpp>
 #include <batchcast/core/inline.hpp>
 #include <batchcast/core/json_member.hpp>
 #include <batchcast/core/text.hpp>
@@ -23,7 +24,16 @@ BATCHCAST_INLINE Group settled(const Group& group, const LogCallback& log) {
 
 BATCHCAST_INLINE void warn_of_other_nodes(const Group& group, const std::string& stream,
                                           std::string_view recipe_json, const LogCallback& log) {
-  if (group.world == 0 || group.rank != 0) return;
+  if (group.world == 0) return;
+  if (json_member(recipe_json, "grid")) {
+    if (group.job_world != 0 || !has_other_nodes(std::getenv)) return;
+    throw InvalidArgument(
+        text("batchcast: group `{}` is of a job on several nodes, and nothing says which of its "
+             "ranks are on this one, so each node would train on the same samples. Stream `{}` "
+             "gives a node its own: name them, NAME:RANK/WORLD@FIRST/JOB.",
+             group.name, stream));
+  }
+  if (group.rank != 0) return;
   const auto shard = json_member(recipe_json, "shard");
   if (!shard) return;  // not of a dataset
   const std::string_view numbers = recipe_json.substr(shard->value, shard->end - shard->value);
@@ -32,7 +42,9 @@ BATCHCAST_INLINE void warn_of_other_nodes(const Group& group, const std::string&
   if (!has_other_nodes(std::getenv)) return;
   report(log, LogLevel::warning,
          text("group `{}` is of a job on several nodes, and this stream has all of the dataset: "
-              "each node trains on the same samples. Serve it with `--shard auto` on every node.",
+              "each node trains on the same samples. Serve it with `--shard blocks` or `--shard "
+              "auto` on "
+              "every node.",
               group.name),
          text("stream `{}`: ", stream));
 }

@@ -17,6 +17,12 @@ namespace batchcast::inline v0_1::detail {
 /// environment meanwhile.
 using Environment = std::function<const char*(const char*)>;
 
+/// The ranks of a job that has some on other nodes: their number, and the first of this node.
+struct LaunchedJob {
+  std::uint32_t first = 0;
+  std::uint32_t world = 0;
+};
+
 /// This process's place in its job on this node, and which variables of which launcher say so.
 struct LaunchedRank {
   Group group;

@@ -131,6 +131,7 @@ struct Place {
   std::optional<std::uint32_t> rank;
   std::optional<std::uint32_t> world;
   std::string job;
+  std::optional<LaunchedJob> ranks = {};  ///< where others are on other nodes
 
   [[nodiscard]] bool whole() const noexcept { return reading.whole(); }
 };
@@ -167,6 +168,23 @@ inline std::optional<Place> lightning_place(const Environment& environment) {
   return place;
 }
 
+/// Where a launcher numbers a job's ranks node by node, two numbers of a rank say which one is its
+/// node's first. With another numbering the ranks of a node find different ones, and are refused.
+/// Nothing where all ranks are here, or the launcher does not say.
+inline std::optional<LaunchedJob> job_of(const Environment& environment, const Place& place,
+                                         std::initializer_list<const char*> rank,
+                                         std::initializer_list<const char*> world) {
+  const auto number = find(environment, rank);
+  const auto all = find(environment, world);
+  if (!number || !all || !place.whole()) return std::nullopt;
+  const auto in_job = read_number(number->value);
+  const auto count = read_number(all->value);
+  if (!in_job || !count || *in_job < *place.rank || *count <= *place.world) return std::nullopt;
+  const std::uint32_t first = *in_job - *place.rank;
+  if (first > *count - *place.world) return std::nullopt;
+  return LaunchedJob{first, *count};
+}
+
 /// Ray Train sets torchrun's variables, but has another for the node.
 inline bool is_ray_train(const Environment& environment) {
   const auto is_set = [&](const char* name) { return find(environment, {name}).has_value(); };
@@ -190,6 +208,7 @@ inline std::optional<Place> torchrun_place(const Environment& environment) {
   const auto run = place.reading.optional({"TORCHELASTIC_RUN_ID"});
   if (run) place.job = run->value + "@";
   if (address && port) place.job += text("{}:{}", address->value, port->value);
+  place.ranks = job_of(environment, place, {"RANK"}, {"WORLD_SIZE"});
   return place;
 }
 
@@ -202,6 +221,7 @@ inline std::optional<Place> open_mpi_place(const Environment& environment) {
   place.world = place.reading.number({"OMPI_COMM_WORLD_LOCAL_SIZE"});
   const auto job = place.reading.needed({"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"});
   if (job) place.job = "mpi-" + job->value;
+  place.ranks = job_of(environment, place, {"OMPI_COMM_WORLD_RANK"}, {"OMPI_COMM_WORLD_SIZE"});
   return place;
 }
 
@@ -230,6 +250,8 @@ inline std::optional<Place> slurm_place(const Environment& environment) {
   const auto job = place.reading.needed({"SLURM_JOB_ID", "SLURM_JOBID"});
   const auto step = place.reading.needed({"SLURM_STEP_ID", "SLURM_STEPID"});
   if (job && step) place.job = text("slurm-{}.{}", job->value, step->value);
+  place.ranks =
+      job_of(environment, place, {"SLURM_PROCID"}, {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"});
   return place;
 }
 
@@ -407,7 +429,12 @@ BATCHCAST_INLINE LaunchedRank launched_rank(const Environment& environment) {
              "this process.{}",
              taken->reading.origin(), other.reading.origin(), launcher::name_the_group));
   }
-  return {Group(group_name_of(taken->job), *taken->rank, *taken->world), taken->reading.origin()};
+  Group group(group_name_of(taken->job), *taken->rank, *taken->world);
+  if (const auto& ranks = taken->ranks) {
+    group.job_first = ranks->first;
+    group.job_world = ranks->world;
+  }
+  return {std::move(group), taken->reading.origin()};
 }
 
 BATCHCAST_INLINE LaunchedNode launched_node(const Environment& environment) {

@@ -136,7 +136,7 @@ BATCHCAST_INLINE Checkpoint checkpoint_of(const Consumer& consumer, std::string 
           .stream = std::move(stream),
           .recipe_json = consumer.pure() ? consumer.recipe_json() : std::string(),
           .schema_json = schema_to_json(consumer.schema()),
-          .samples_per_epoch = consumer.samples_per_epoch(),
+          .samples_per_epoch = consumer.cursors_per_epoch(),
           .identity = consumer.pure() ? consumer.identity() : std::string(),
           .incarnation = consumer.incarnation(),
           .cursor_row = consumer.cursor_row()};

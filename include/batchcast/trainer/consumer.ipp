@@ -112,7 +112,11 @@ BATCHCAST_INLINE void Consumer::set_batch_size(std::uint64_t batch_size) {
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept {
-  return core().cursor().position;
+  return cursor_of(core().cursor().position);
+}
+
+BATCHCAST_INLINE std::uint64_t Consumer::cursor_of(std::uint64_t position) const noexcept {
+  return core().cursor_of(position);
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::cursor_row() const noexcept { return core().cursor().row; }
@@ -137,6 +141,8 @@ BATCHCAST_INLINE std::string Consumer::recipe_json() const {
 BATCHCAST_INLINE bool Consumer::pure() const noexcept { return core().board().head().pure != 0; }
 
 BATCHCAST_INLINE std::string Consumer::identity() const {
+  // The ring's own identity has the grid.
+  if (core().grid()) return detail::identity_in(core().board().recipe_json());
   return detail::text_of(core().board().head().identity);
 }
 
@@ -146,6 +152,10 @@ BATCHCAST_INLINE std::string Consumer::incarnation() const {
 
 BATCHCAST_INLINE std::uint64_t Consumer::samples_per_epoch() const noexcept {
   return core().board().head().samples_per_epoch;
+}
+
+BATCHCAST_INLINE std::uint64_t Consumer::cursors_per_epoch() const noexcept {
+  return core().grid() ? core().grid()->samples : samples_per_epoch();
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::capacity() const noexcept {

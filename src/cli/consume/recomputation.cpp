@@ -112,6 +112,7 @@ PipelineOptions pipeline_options(const Json& board) {
   options.seed = board.at("seed").get<std::uint64_t>();
   options.shard = {board.at("shard").at("index").get<std::uint64_t>(),
                    board.at("shard").at("count").get<std::uint64_t>()};
+  options.grid = Grid::in_recipe(board.dump());
   if (board.value("on_bad_sample", "") == "substitute") {
     options.on_bad_sample = OnBadSample::substitute;
     options.bad_samples_max = ~std::uint64_t{0};
@@ -128,8 +129,7 @@ std::unique_ptr<Recomputation> of_pipeline(const Json& board, const Schema& sche
         text("its recipe has the format {}, and this batchcast draws as the format {} says",
              board.at("batchcast_recipe").dump(), own.at("batchcast_recipe").dump()));
   }
-  if (again->pipeline().identity().to_hex() != board.at("identity").get<std::string>() ||
-      again->pipeline().schema() != schema) {
+  if (own.at("identity") != board.at("identity") || again->pipeline().schema() != schema) {
     throw BadDataset(text("what is at {} is another dataset than the stream was made of",
                           board.at("source").at("location").get<std::string>()));
   }

@@ -23,6 +23,7 @@ std::optional<std::uint64_t> delivered_of(const Consumer& consumer) {
   if (!recipe.is_object() || consumer.group().world != 0) return std::nullopt;
   const auto shard = recipe.value("shard", nlohmann::json::object());
   if (!shard.is_object() || shard.value("count", nlohmann::json()) != 1) return std::nullopt;
+  if (consumer.cursors_per_epoch() != consumer.samples_per_epoch()) return std::nullopt;
   const auto tokens = recipe.value("tokens", nlohmann::json::object());
   if (!tokens.is_object()) return std::nullopt;
   const auto delivered = tokens.value("delivered", nlohmann::json());

@@ -120,9 +120,12 @@ std::vector<std::string> words_to_start_again() {
 
 enum class Ended { whole, stopped, failed };
 
-Ended serve_dataset(const Options& options, Interrupts& interrupts, const Dataset& dataset) {
+/// Nothing where the stream is to be laid out as `wish` says.
+std::optional<Ended> serve_once(const Options& options, Interrupts& interrupts,
+                                const Dataset& dataset, serving::GridWish& wish) {
   ProducerOptions asked = serving_options(options, dataset);
   asked.started_with = words_to_start_again();
+  asked.want_grid = [&wish](const Grid& grid) { wish.ask(grid); };
   rehearse_serving(options, asked, dataset);
   if (options.replace) {
     const StreamPaths paths = paths_of(asked);
@@ -141,8 +144,8 @@ Ended serve_dataset(const Options& options, Interrupts& interrupts, const Datase
       const int signal = interrupts.wait(timeout_ms);
       return signal == 0 ? "" : text("its producer got SIG{}", ::sigabbrev_np(signal));
     };
-    serving::Service service(
-        {asked_to_end, producer, dataset, options.producer.wait_for, options.idle_exit_s});
+    serving::Service service({asked_to_end, producer, dataset, options.producer.wait_for,
+                              options.idle_exit_s, true, &wish});
     bool produced = false;
     try {
       produced = service.produce(serving::feeding_options(options));
@@ -162,6 +165,7 @@ Ended serve_dataset(const Options& options, Interrupts& interrupts, const Datase
       end_at_once(failure.empty() ? exit_ok : exit_stream_ended);
     }
     drained = service.linger(options.linger_s);
+    if (service.made_way() && interrupts.wait(0) == 0) return std::nullopt;
   }
   const ProducerStats stats = producer.stats();
   producer.stop("its producer ended");  // so that taking it down does not wait again
@@ -169,6 +173,20 @@ Ended serve_dataset(const Options& options, Interrupts& interrupts, const Datase
   if (stats.state == StreamState::failed) return Ended::failed;
   return interrupts.wait(0) != 0 || stats.state == StreamState::stopped ? Ended::stopped
                                                                         : Ended::whole;
+}
+
+Ended serve_dataset(Options options, Interrupts& interrupts, Dataset& dataset) {
+  if (dataset.grid()) {
+    const std::string directory = paths_of(options.producer).directory;
+    const auto grid = serving::grid_of_survivors(directory, *dataset.grid());
+    if (grid) dataset.lay_out(*grid);
+  }
+  serving::GridWish wish;
+  for (;;) {
+    if (const auto ended = serve_once(options, interrupts, dataset, wish)) return *ended;
+    dataset.lay_out(wish.take().value());
+    options.replace = false;  // the name was this process's
+  }
 }
 
 /// A worker of a keeper that cannot start is not started again: trainers that wait hear why.

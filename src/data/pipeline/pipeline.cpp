@@ -48,6 +48,7 @@ Order order_of(const PipelineOptions& options) {
                 .mode = recipe.order,
                 .blocks = recipe.blocks,
                 .shard = options.shard,
+                .grid = options.grid,
                 .packed = recipe.packed,
                 .lengths = is_packed
                                ? detail::lengths_needed(*options.source, recipe.packed.axis,
@@ -108,8 +109,21 @@ PipelineCore::PipelineCore(PipelineOptions given)
   compile();
   describe();
   add_cache();
+  start_read_ahead();
+}
+
+void PipelineCore::start_read_ahead() {
   read_ahead.emplace(*options.source, order,
                      ReadAheadOptions{.threads = options.read_ahead_threads});
+}
+
+void PipelineCore::lay_out(const Grid& grid) {
+  PipelineOptions laid_out = options;
+  laid_out.grid = grid;
+  order = order_of(laid_out);
+  options.grid = grid;
+  describe();
+  start_read_ahead();
 }
 
 /// A part is kept if all of its fields are made from its pixels, as they are in the file.
@@ -250,11 +264,17 @@ void PipelineCore::describe() {
       {"recipe", Json::parse(options.recipe.to_json())},
       {"seed", options.seed},
       {"shard", {{"index", options.shard.index}, {"count", options.shard.count}}},
-      {"samples_per_epoch", order.samples_per_epoch()},
+      {"samples_per_epoch", options.grid ? source.size() : order.samples_per_epoch()},
       {"source", {{"samples", source.size()}, {"fingerprint", source.fingerprint().to_hex()}}}};
-  identity = fingerprint_of(all.dump());
+  const Fingerprint of_any_grid = fingerprint_of(all.dump());
+  identity = of_any_grid;
+  if (options.grid) {
+    const std::string grid = options.grid->to_json();
+    if (!options.grid->is_whole()) identity = fingerprint_of(of_any_grid.to_hex() + grid);
+    all["grid"] = Json::parse(grid);
+  }
   // Members from here on are for people, and not part of the stream's identity.
-  all["identity"] = identity.to_hex();
+  all["identity"] = of_any_grid.to_hex();
   all["source"]["location"] = options.location;
   if (Json names = class_names_of(source); !names.is_null()) {
     all["source"]["classes"] = std::move(names);
@@ -271,6 +291,8 @@ void PipelineCore::describe() {
 Pipeline::Pipeline(PipelineOptions options)
     : core_(std::make_unique<detail::PipelineCore>(std::move(options))) {}
 Pipeline::~Pipeline() = default;
+
+void Pipeline::lay_out(const Grid& grid) { core_->lay_out(grid); }
 
 const Schema& Pipeline::schema() const noexcept { return core_->schema; }
 std::uint64_t Pipeline::samples_per_epoch() const noexcept {

@@ -78,6 +78,8 @@ struct PipelineCore {
   mutable std::atomic<std::uint64_t> trained_tokens{0};
   mutable std::optional<ReadAhead> read_ahead;  ///< always there, once compiled
 
+  void lay_out(const Grid& grid);
+
  private:
   void compile();
   void compile(const ResolvedField& field);
@@ -86,6 +88,7 @@ struct PipelineCore {
   void add_sizes();
   void settle_axes();
   void describe();
+  void start_read_ahead();
 };
 
 /// One thread's runners and buffers.

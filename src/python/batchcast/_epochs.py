@@ -38,7 +38,9 @@ def is_batch_left(
     """Whether that epoch has a batch after the cursor. True where its end is not known."""
     if not consumer.samples_per_epoch:
         return True
-    left = (epoch + 1) * consumer.samples_per_epoch - consumer.cursor
+    left = (epoch + 1) * consumer.cursors_per_epoch - consumer.cursor
+    if consumer.cursors_per_epoch != consumer.samples_per_epoch and consumer.group is not None:
+        left = left // consumer._job_world * consumer.group.world  # of this node
     if batch_size is None:
         return left > 0
     return left > 0 and _batches(consumer, left, batch_size, tail) != (0, 0)

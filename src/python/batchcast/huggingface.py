@@ -56,8 +56,7 @@ def _behind_dropped_tail(loader: Loader, place: dict[str, Any]) -> dict[str, Any
     samples = place.get("samples_per_epoch") or 0
     if samples == 0:
         return place
-    group = loader.consumer.group
-    world = 1 if group is None else group.world
+    world = max(1, loader.consumer._job_world)
     tail = loader._options.get("tail", "keep")
     # With a budget `tail` is `keep`.
     least = {"drop": (loader.batch_size or 1) * world, "keep": world, "pad": 1}[tail]

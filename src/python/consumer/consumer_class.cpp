@@ -406,6 +406,15 @@ void add_properties(nb::class_<Trainer>& type) {
       "samples at the same positions; empty without one.");
   add_property(type, "samples_per_epoch", &Consumer::samples_per_epoch,
                "Samples in an epoch; 0 where that is not known beforehand.");
+  add_property(type, "cursors_per_epoch", &Consumer::cursors_per_epoch,
+               "The same of all nodes, where the stream has the ranks of one (`--shard blocks`): "
+               "so far\n"
+               "are the cursors apart of two epochs' beginnings.");
+  type.def_prop_ro("_job_world", [](const Trainer& trainer) {
+    const Consumer& consumer = trainer.looked_at();
+    const bool is_all = consumer.cursors_per_epoch() == consumer.samples_per_epoch();
+    return is_all ? consumer.group().world : consumer.group().job_world;
+  });
   add_property(type, "capacity", &Consumer::capacity,
                "Samples that the ring spans: no batch can be larger.");
   add_property(type, "notes", &Consumer::notes, "What the producer said on joining.");

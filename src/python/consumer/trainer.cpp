@@ -18,12 +18,14 @@ namespace {
 /// Where the batch begins; for a rank's part, where the batch of all ranks begins. A batch with
 /// padding does not say that. Then it is the cursor `before`, since such a part ends an epoch that
 /// others have begun.
-[[nodiscard]] RowPlace begin_of(const Batch& batch, const Group& group, RowPlace before,
-                                bool has_budget) {
-  if (group.world == 0) return {batch.position(), batch.is_window() ? batch.row() : 0};
+[[nodiscard]] RowPlace begin_of(const Batch& batch, const Consumer& consumer, RowPlace before) {
+  const Group& group = consumer.group();
+  if (group.world == 0) {
+    return {consumer.cursor_of(batch.position()), batch.is_window() ? batch.row() : 0};
+  }
   if (batch.is_window()) return before;
-  if (has_budget || batch.padding() != 0) return {before.position, 0};
-  return {batch.position() - group.rank * batch.size(), 0};
+  if (consumer.budget().is_set() || batch.padding() != 0) return {before.position, 0};
+  return {consumer.cursor_of(batch.position() - group.rank * batch.size()), 0};
 }
 
 }  // namespace
@@ -72,8 +74,7 @@ nb::object Trainer::hold(int timeout_ms) {
   const RowPlace before{consumer_->cursor(), consumer_->cursor_row()};
   std::optional<Batch> batch = next_new(timeout_ms);
   if (!batch) return {};
-  const bool has_budget = consumer_->budget().is_set();
-  cursor_of_held_ = begin_of(*batch, consumer_->group(), before, has_budget);
+  cursor_of_held_ = begin_of(*batch, *consumer_, before);
   held_ = nb::cast(std::move(*batch));
   return held_;
 }

@@ -146,16 +146,23 @@ class Run {
   }
 
   void serve() {
-    const serving::Dataset dataset(serving::served_dataset(options_), serving_log(options_, talks_),
-                                   source_);
+    serving::Dataset dataset(serving::served_dataset(options_), serving_log(options_, talks_),
+                             source_);
     if (!asked_to_end(0).empty()) return;
+    while (!serve_once(dataset)) dataset.lay_out(wish_.take().value());
+  }
+
+  /// False where the stream is to be laid out anew.
+  [[nodiscard]] bool serve_once(const serving::Dataset& dataset) {
     ProducerOptions asked = producer_options(dataset);
+    asked.want_grid = [this](const Grid& grid) { wish_.ask(grid); };
     serving::rehearse_serving(options_, asked, dataset);
     const serving::UnwaitedStderr unwaited;
     Producer producer(std::move(asked));
     if (talks_) serving::say_what_is_served(producer);
     serving::Service service({[this](int timeout_ms) { return asked_to_end(timeout_ms); }, producer,
-                              dataset, options_.producer.wait_for, options_.idle_exit_s, talks_});
+                              dataset, options_.producer.wait_for, options_.idle_exit_s, talks_,
+                              &wish_});
     begin(producer, service, dataset);
     try {
       if (service.produce(serving::feeding_options(options_))) {
@@ -168,9 +175,11 @@ class Run {
       throw;
     }
     note_last();
+    if (service.made_way() && asked_to_end(0).empty()) return false;
     producer.stop("its producer ended");  // so that taking it down does not wait again
     const std::lock_guard lock(mutex_);
     if (last_.stream.state == StreamState::failed && !failure_) throw_failed();
+    return true;
   }
 
   [[noreturn]] void throw_failed() const {
@@ -230,6 +239,7 @@ class Run {
   std::atomic<bool> is_left_{false};  ///< to a worker that hangs
   std::exception_ptr failure_;
   Stats last_;
+  serving::GridWish wish_;
   Producer* producer_ = nullptr;  ///< while it serves
   const serving::Service* service_ = nullptr;
   const serving::Dataset* dataset_ = nullptr;

@@ -2,6 +2,8 @@
 // Copyright 2026 the batchcast authors
 #include "pipeline_support.hpp"
 
+#include <batchcast/core/identity.hpp>
+
 #include "catch.hpp"
 
 #include <algorithm>
@@ -123,6 +125,38 @@ TEST_CASE("shards are disjoint, equally long and together nearly everything") {
   }
   std::sort(all.begin(), all.end());
   CHECK(std::adjacent_find(all.begin(), all.end()) == all.end());
+}
+
+TEST_CASE("a grid lays out one stream for any nodes: the same samples, identity and cursors") {
+  PipelineOptions options{.source = numbers(11), .seed = 3};
+  const Pipeline plain(options);
+  Pipeline laid_out(options);
+  laid_out.lay_out(Grid::whole(11));
+  CHECK(laid_out.identity() == plain.identity());
+  CHECK(make(laid_out, {5, 0, 11}).ids == make(plain, {5, 0, 11}).ids);
+
+  const Grid first{.samples = 11, .ranks = 3, .first = 0, .own = 2};
+  laid_out.lay_out(first);
+  CHECK(laid_out.samples_per_epoch() == 6);
+  const Made of_first = make(laid_out, {5, 0, 6});
+  const Fingerprint of_first_ring = laid_out.identity();
+  CHECK(of_first_ring != plain.identity());
+  CHECK(Grid::in_recipe(laid_out.recipe_json()) == first);
+  CHECK(detail::identity_in(laid_out.recipe_json()) == plain.identity().to_hex());
+
+  laid_out.lay_out({.samples = 11, .ranks = 3, .first = 2, .own = 1});
+  CHECK(laid_out.identity() != of_first_ring);
+  CHECK(detail::identity_in(laid_out.recipe_json()) == plain.identity().to_hex());
+  const Made of_second = make(laid_out, {5, 0, 3});
+  const Made all = make(plain, {5, 0, 9});
+  for (std::size_t row = 0; row < 3; ++row) {
+    CHECK(of_first.ids[2 * row] == all.ids[3 * row]);
+    CHECK(of_first.ids[2 * row + 1] == all.ids[3 * row + 1]);
+    CHECK(of_second.ids[row] == all.ids[3 * row + 2]);
+  }
+  CHECK_THROWS_WITH(laid_out.lay_out(Grid::whole(12)), Contains("cannot be laid out by the grid"));
+  options.grid = first;
+  CHECK(Pipeline(options).identity() == of_first_ring);
 }
 
 TEST_CASE("what was drawn can be looked at, and is what the stream has") {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the batchcast authors
+#pragma once
+
+#include <batchcast/core/grid.hpp>
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace batchcast::inline v0_1::serving {
+
+/// The grid that trainers at the door need, while the stream has another. Thread-safe.
+class GridWish {
+ public:
+  void ask(const Grid& grid) {
+    const std::lock_guard lock(mutex_);
+    grid_ = grid;
+  }
+  [[nodiscard]] bool is_there() const {
+    const std::lock_guard lock(mutex_);
+    return grid_.has_value();
+  }
+  [[nodiscard]] std::optional<Grid> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(grid_, std::nullopt);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Grid> grid_;
+};
+
+/// By which the trainers of a producer that was killed go on; nothing where there are none, or
+/// `whole` is of another number of samples. `directory`: the stream's.
+[[nodiscard]] std::optional<Grid> grid_of_survivors(const std::string& directory,
+                                                    const Grid& whole);
+
+}  // namespace batchcast::inline v0_1::serving
