@@ -4,7 +4,9 @@
 
     python ray_sweep.py FOLDER MODE [SECONDS]
 
-FOLDER is an image folder. MODE is batchcast, dataloader or raydata. Each trial crops, flips and
+FOLDER is an image folder. MODE is batchcast, joining, dataloader or raydata. With `joining` each trial
+of batchcast begins once the one before reads, so that all but the first find their stream served, and
+join where it is (`join="now"`). Each trial crops, flips and
 normalises at 224 x 224, and counts the images that it gets within SECONDS, 20 unless said. They
 begin together, once each has had a batch. Prints a line of JSON: images a second of all trials, and
 each trial's seconds from its first line to its first batch.
@@ -24,14 +26,14 @@ TRIALS = 4
 BATCH = 64
 
 
-def batches_of_batchcast(folder: str) -> Any:
+def batches_of_batchcast(folder: str, **options: Any) -> Any:
     import batchcast as bc
 
     start = bc.Start(
         f"imagefolder:{folder}", recipe="imagenet-train", memory="512MiB", idle_exit=20.0
     )
     while True:
-        with bc.Consumer("ray-sweep", BATCH, start=start) as consumer:
+        with bc.Consumer("ray-sweep", BATCH, start=start, **options) as consumer:
             while True:
                 for batch in consumer:
                     yield batch.size
@@ -80,6 +82,7 @@ def batches_of_ray_data(folder: str) -> Any:
 
 MODES = {
     "batchcast": batches_of_batchcast,
+    "joining": lambda folder: batches_of_batchcast(folder, join="now"),
     "dataloader": batches_of_dataloader,
     "raydata": batches_of_ray_data,
 }
@@ -88,7 +91,7 @@ MODES = {
 def trial(config: dict[str, Any]) -> None:
     from ray import tune
 
-    if config["mode"] != "batchcast":
+    if config["mode"] not in ("batchcast", "joining"):
         import torch
         import torchvision  # noqa: F401
 
@@ -97,6 +100,8 @@ def trial(config: dict[str, Any]) -> None:
         import batchcast  # noqa: F401
     if config["mode"] == "raydata":
         import ray.data  # noqa: F401
+    while config["mode"] == "joining" and len(os.listdir(config["marks"])) < config["trial"]:
+        time.sleep(0.02)
     began = time.perf_counter()
     batches = MODES[config["mode"]](config["folder"])
     next(batches)

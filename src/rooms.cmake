@@ -209,7 +209,7 @@ batchcast_room(producer
   PACKAGES cppzmq nlohmann_json::nlohmann_json
   SOURCES awaited.cpp batch_counter.cpp commands.cpp forming_groups.cpp group_reception.cpp
           grid_checks.cpp head_maker.cpp head_places.cpp head_reception.cpp heads.cpp hello_checks.cpp
-          life_notes.cpp patient_devices.cpp producer.cpp producer_core.cpp producer_options.cpp
+          late_rings.cpp life_notes.cpp producer.cpp producer_core.cpp producer_options.cpp
           producer_settings.cpp rank_checks.cpp reception.cpp returning_groups.cpp
           returning_members.cpp returning_reception.cpp ring_spans.cpp seated_groups.cpp
           served_rings.cpp settings.cpp slow_trainer.cpp statistics.cpp take_name.cpp tracing.cpp

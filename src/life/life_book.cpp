@@ -184,8 +184,9 @@ void LifeBook::remove(const MemberKey& key, RankLoss how, std::uint64_t ended) {
   found->gone = how;
   found->ended = std::max(found->ended, ended);  // `note` may not have come since
   const std::vector<LifeMember> all = life_.members;
-  std::erase_if(life_.members,
-                [&](const LifeMember& one) { return one.gone && !has_others(all, one); });
+  std::erase_if(life_.members, [&](const LifeMember& one) {
+    return one.gone && (!has_others(all, one) || has_another_life(all, one));
+  });
   const std::string warning = write();
   lock.unlock();
   warn(warning);

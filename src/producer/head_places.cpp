@@ -208,7 +208,6 @@ void HeadPlaces::fetch_leading_ring() {
     if (has_ended(status.state) || (place && status.published < foremost)) continue;
     std::optional<std::uint64_t> lowest;
     for (const ConsumerStatus& one : status.consumers) {
-      if (one.group.world != 0) continue;  // it would not come
       lowest = std::min(lowest.value_or(one.position), one.position);
     }
     if (!lowest) continue;
@@ -223,15 +222,24 @@ void HeadPlaces::fetch_leading_ring() {
 }
 
 /// A trainer of a head whose next sample is in the newer half of what the leading ring holds is
-/// asked to come there. Its consumer says hello, and gets its place under that ring's lock.
+/// asked to come there. Its consumer says hello, and gets its place under that ring's lock. The
+/// ranks of a group are asked once that holds for all that are left in the head.
 void HeadPlaces::bring_to_leading_ring() {
   const RingOutlook leading = rings_.host().writer().outlook(0);
   const std::uint64_t held = saturating_sub(leading.published, leading.oldest);
   const std::uint64_t from = leading.published - held / 2;
   const std::uint64_t now = now_ns();
   for (const auto& head : rings_.heads().list()) {
-    for (const ConsumerStatus& one : head->writer().status().consumers) {
-      if (one.position < from || one.group.world != 0) continue;
+    const WriterStatus status = head->writer().status();
+    std::map<std::string, std::uint64_t> hindmost;  // of each group
+    for (const ConsumerStatus& one : status.consumers) {
+      if (one.group.world == 0) continue;
+      std::uint64_t& lowest = hindmost.try_emplace(one.group.name, one.position).first->second;
+      lowest = std::min(lowest, one.position);
+    }
+    for (const ConsumerStatus& one : status.consumers) {
+      const std::uint64_t place = one.group.world == 0 ? one.position : hindmost[one.group.name];
+      if (place < from) continue;
       if (stays_in_own_place(one.consumer_id, now)) continue;
       std::uint64_t& asked_ns = asked_to_move_[one.consumer_id];
       if (now - asked_ns < ask_every_ns) continue;

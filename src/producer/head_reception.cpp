@@ -4,6 +4,7 @@
 
 #include <batchcast/core/schema.hpp>
 #include <batchcast/core/text.hpp>
+#include "producer/returning_groups.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -188,7 +189,10 @@ std::optional<AdmissionReply> HeadReception::move(Reception& at, const Hello& he
                         (is_of_leading ? &seat->ring == &leading : heads.is_head(seat->ring));
   const bool may_move =
       is_there && (is_of_leading ? at.head_places_.has_offer(key) : at.head_places_.awaits(key));
-  const bool is_sound = hello.world == 0 && !hello.observes && hello.join == Join::at &&
+  // A rank stays in step with its group in either ring, but it gets no head for itself.
+  const bool is_trainer =
+      hello.world == 0 || (is_of_head && at.groups_.may_move(key, hello.group, hello.rank));
+  const bool is_sound = is_trainer && !hello.observes && hello.join == Join::at &&
                         hello.placement == leading.id() &&
                         hello.between_epochs == BetweenEpochs::hold;
   if (!may_move || !is_sound) {
@@ -211,12 +215,18 @@ AdmissionReply HeadReception::move_to(Reception& at, ServedRing& ring, const Hel
                                       const Reception::Seat& seat) {
   AdmitRequest request = at.request_of(hello, seat.pid);
   request.name = seat.name;  // it is the same trainer
-  auto reply = at.seat(ring, request);
+  const RankProgress progress =
+      RankProgress::of(hello.world, hello.cursor, epoch_grid_of(at.parts_.options));
+  auto reply = at.seat(ring, request, progress.reading);
   if (auto* refusal = std::get_if<Refusal>(&reply)) {
     // It stays where it is, and is asked again.
     return Refusal{RefusalKind::cursor_gone, std::move(refusal->text)};
   }
   Reception::Seated& seated = std::get<Reception::Seated>(reply);
+  const Admitted& admitted = seated.admitted;
+  if (hello.world != 0) {
+    at.groups_.add_place(hello.resumes->consumer_id, {&ring, admitted.index, admitted.consumer_id});
+  }
   at.note_member(seated, hello, seat.pid);
   at.head_places_.note_move(hello.resumes->consumer_id, seated.admitted.consumer_id);
   const bool is_leading = &ring == &at.parts_.rings.host();

@@ -9,7 +9,6 @@
 #include "control/zmq_threads.hpp"
 #include "life/life_files.hpp"
 #include "producer/awaited.hpp"
-#include "producer/patient_devices.hpp"
 #include "producer/producer_settings.hpp"
 #include "producer/statistics.hpp"
 #include "producer/take_name.hpp"
@@ -61,7 +60,8 @@ ProducerCore::ProducerCore(ProducerOptions options, const DeviceRingMaker& devic
       rings_(
           options_, log_,
           [this](ConsumerKey key, const std::string& reason) { tell_evicted(key, reason); },
-          patient(devices, directory_.paths().directory, log_)),
+          devices,
+          [directory = directory_.paths().directory] { return who_reads_on_gpus(directory); }),
       life_(life_of(rings_.host().board().head(), directory_.paths().directory, options_, log_)),
       reception_({options_, rings_, rate_, log_, life_ ? &*life_ : nullptr}),
       tracing_(rings_),

@@ -96,7 +96,13 @@ std::string Reception::stream_text() const {
 
 std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
   ServedRing* const ring = parts_.rings.find(hello.placement);
-  if (ring == nullptr) return checks_.not_served_at(hello.placement);
+  if (ring == nullptr) {
+    if (const auto why = parts_.rings.why_late(hello.placement)) {
+      return Refusal{RefusalKind::busy,
+                     text("{}its ring there comes once there is room: {}", stream_text(), *why)};
+    }
+    return checks_.not_served_at(hello.placement);
+  }
   if (auto refusal = checks_.refusal_of(hello, *ring)) return refusal;
   return hello.world == 0 ? std::nullopt : rank_checks_.refusal_of(hello, *ring);
 }
@@ -291,6 +297,7 @@ void Reception::door_lost() {
 }
 
 void Reception::tick() {
+  parts_.rings.take_late();
   look_after_absent();
   for (ServedRing* const ring : parts_.rings.all()) ring->look_for_demand();
   HeadReception::look(*this);

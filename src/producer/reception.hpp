@@ -99,6 +99,11 @@ class Reception final : public DoorEvents {
     Admitted admitted = {};
     Admission admission = {};
   };
+  /// A member of an earlier life that has not come, and the place that is kept for it.
+  struct Absent {
+    LifeMember member;
+    Seated seated;
+  };
   /// Where the ranks of a group begin: where the first of them does.
   struct GroupStart {
     std::size_t first = 0;  ///< of the ranks
@@ -125,6 +130,9 @@ class Reception final : public DoorEvents {
   void seat_groups(const ReturningGroups& groups);
   [[nodiscard]] std::optional<AdmissionReply> take_kept_place(const Hello& hello,
                                                               std::uint32_t pid);
+  [[nodiscard]] bool waits_in_host(const Absent& absent, const Hello& hello) const;
+  [[nodiscard]] AdmissionReply take_late_ring(Absent& absent, const Hello& hello,
+                                              std::uint32_t pid);
   void look_after_absent();
   void set_missing(const std::string& name, bool is_missing);
   void note_member(Seated& seated, const Hello& hello, std::uint32_t pid);
@@ -148,11 +156,6 @@ class Reception final : public DoorEvents {
   std::map<ConsumerKey, Seat> seats_;
   std::set<std::string> missing_;  ///< the names of those in `absent_`
 
-  /// A member of an earlier life that has not come, and the place that is kept for it.
-  struct Absent {
-    LifeMember member;
-    Seated seated;
-  };
   LifeNotes life_;
   ReturningMembers returning_;
   std::map<MemberKey, Absent> absent_;

@@ -2,6 +2,7 @@
 // Copyright 2026 the batchcast authors
 #pragma once
 
+#include <batchcast/producer_options.hpp>
 #include "life/life.hpp"
 #include "producer/returning_members.hpp"
 #include "producer/seated_groups.hpp"
@@ -19,6 +20,10 @@ struct EpochGrid {
   std::uint64_t samples_per_epoch = 0;
   std::uint64_t epochs = 0;  ///< 0: endless
 };
+
+[[nodiscard]] inline EpochGrid epoch_grid_of(const ProducerOptions& options) noexcept {
+  return {options.samples_per_epoch, options.epochs};
+}
 
 /// Which epochs a rank has behind it that stands at a position, where epochs have one length. At an
 /// epoch's end it may not have said so yet. At the stream's end it has: it gets no place there any

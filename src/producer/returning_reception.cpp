@@ -29,10 +29,6 @@ std::string text_of_those_there(const Life& before) {
       trainers, before.pid, living == 1 ? "is" : "are", living == 1 ? "it" : "them");
 }
 
-EpochGrid grid_of(const ProducerOptions& options) {
-  return {options.samples_per_epoch, options.epochs};
-}
-
 SeatedRank seated_rank(std::uint32_t rank, std::uint32_t pid, ServedRing& ring,
                        const Admitted& admitted) {
   return {.rank = rank,
@@ -76,7 +72,8 @@ void Reception::admit_returning(std::vector<RankNews>& news) {
     writer.forgo_wait();
   }
   life_.note_death(decision, parts_.options);
-  ReturningGroups groups(life_.before(), decision, grid_of(parts_.options), parts_.rings.host());
+  ReturningGroups groups(life_.before(), decision, epoch_grid_of(parts_.options),
+                         parts_.rings.host());
   for (const auto& [name, head] : heads) groups.put_in(name, *head);
   for (const ReturningMembers::Place& place : decision.places) {
     const bool is_rank = place.group().world != 0;
@@ -114,7 +111,7 @@ decltype(RankNews::said) Reception::admitted_again(const WaitingHello& waiting,
       return HeadReception::welcome<decltype(RankNews::said)>(*this, hello, waiting.pid);
     }
     const RankProgress progress =
-        RankProgress::of(hello.world, hello.cursor, grid_of(parts_.options));
+        RankProgress::of(hello.world, hello.cursor, epoch_grid_of(parts_.options));
     ServedRing* const head = groups.head_of(hello.group);
     auto reply = seat(head != nullptr ? *head : *parts_.rings.find(hello.placement),
                       request_of(hello, waiting.pid), progress.reading);
@@ -152,7 +149,10 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   const Group& group = member.group;
   const bool is_rank = group.world != 0;
   ServedRing* const head = is_rank ? groups.head_of(group.name) : nullptr;
-  ServedRing* const ring = head != nullptr ? head : parts_.rings.find(member.ring);
+  ServedRing* ring = head != nullptr ? head : parts_.rings.find(member.ring);
+  // Its samples stay in host memory until its GPU has room.
+  const bool is_late = ring == nullptr && parts_.rings.why_late(member.ring).has_value();
+  if (is_late) ring = &parts_.rings.host();
   const std::uint64_t whole = member.batch_size * std::max(group.world, 1U);
   if (is_rank && groups.has(group.name, group.rank)) return;  // it has come, by another key
   const bool is_refused = ring == nullptr || whole > ring->capacity();
@@ -161,7 +161,7 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
     return;
   }
   Hello hello;
-  hello.placement = member.ring;
+  hello.placement = is_late ? parts_.rings.host().id() : member.ring;
   hello.resumes.emplace().in_loop = true;  // only such a one has a place
   hello.name = member.name;
   hello.batch_size = member.batch_size;
@@ -172,7 +172,8 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   hello.rank = group.rank;
   hello.world = group.world;
   hello.tail = member.tail;
-  const RankProgress progress = RankProgress::of(group.world, position, grid_of(parts_.options));
+  const RankProgress progress =
+      RankProgress::of(group.world, position, epoch_grid_of(parts_.options));
   auto reply = is_rank ? seat(*ring, request_of(hello, member.pid), progress.reading)
                        : HeadReception::seat(*this, hello, member.pid);
   if (const auto* refusal = std::get_if<Refusal>(&reply)) {
@@ -198,6 +199,7 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
     return is_from(one.second.member, hello);
   });
   if (found == absent_.end()) return std::nullopt;
+  if (waits_in_host(found->second, hello)) return take_late_ring(found->second, hello, pid);
   Absent absent = std::move(found->second);
   absent_.erase(found);
   Seated& seated = absent.seated;
@@ -208,7 +210,7 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   const auto [index, id] = std::pair(seated.admitted.index, seated.admitted.consumer_id);
   // Also where it does not go on: then the other ranks get the epochs that it has behind it.
   const RankProgress progress =
-      RankProgress::of(hello.world, hello.cursor, grid_of(parts_.options));
+      RankProgress::of(hello.world, hello.cursor, epoch_grid_of(parts_.options));
   groups_.returned(id, progress.ended_before, progress.may_have_ended);
   if (!goes_on ||
       std::holds_alternative<NotAdmitted>(seated.ring->resume(index, id, Join::at, hello.cursor))) {
@@ -219,6 +221,42 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   note_member(seated, hello, pid);
   parts_.log(LogLevel::info, text("`{}` (pid {}) came to its place, and goes on at position {}",
                                   seated.admitted.name, pid, hello.cursor));
+  return std::move(seated.admission);
+}
+
+/// Its place was kept in host memory, since its GPU had no room.
+bool Reception::waits_in_host(const Absent& absent, const Hello& hello) const {
+  const bool is_to_go_on = is_in_loop(hello) && hello.join == Join::at;
+  return is_to_go_on && hello.placement == absent.member.ring &&
+         absent.seated.ring->placement().is_host() &&
+         !parts_.rings.find(hello.placement)->placement().is_host();
+}
+
+/// The ring that it reads is there now. Until it has its place in that one it gates the host ring,
+/// so that the samples from its cursor on are there.
+AdmissionReply Reception::take_late_ring(Absent& absent, const Hello& hello, std::uint32_t pid) {
+  ServedRing& ring = *parts_.rings.find(hello.placement);
+  const RankProgress progress =
+      RankProgress::of(hello.world, hello.cursor, epoch_grid_of(parts_.options));
+  auto reply = seat(ring, request_of(hello, pid), progress.reading);
+  if (auto* refusal = std::get_if<Refusal>(&reply)) return std::move(*refusal);
+  Seated seated = std::get<Seated>(std::move(reply));
+  const Seated kept = std::move(absent.seated);
+  const LifeMember member = std::move(absent.member);
+  absent_.erase(member.key);
+  set_missing(kept.admitted.name, false);
+  if (hello.world != 0) {
+    groups_.add_place(kept.admitted.consumer_id,
+                      {&ring, seated.admitted.index, seated.admitted.consumer_id});
+    groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
+    static_cast<void>(groups_.gone(kept.admitted.consumer_id, Leaving::bye,
+                                   parts_.rings.host().writer().state()));
+  }
+  note_member(seated, hello, pid);
+  take_out(kept);
+  parts_.log(LogLevel::info,
+             text("`{}` (pid {}) came to its place on {}, and goes on at position {}",
+                  seated.admitted.name, pid, ring.placement().text(), hello.cursor));
   return std::move(seated.admission);
 }
 

@@ -18,14 +18,27 @@ bool has_failed(ServedRing& ring) {
   return refusal && refusal->reason == NotAdmitted::Reason::failed;
 }
 
+std::optional<std::uint64_t> tell(const RankPlace& place, const GroupNews& news) {
+  return place.ring->writer().tell_rank(place.index, place.key, news);
+}
+
+/// Returns the epoch that it reads.
 std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news) {
-  return rank.ring->writer().tell_rank(rank.index, rank.key, news);
+  const auto here = tell(rank.place(), news);
+  return rank.next ? std::max(here, tell(*rank.next, news)) : here;
 }
 
 /// A rank's ring may close once the rank has heard all about the last epoch. Ranks on other rings
 /// may come to that end later.
 void let_close(const SeatedRank& rank, std::uint64_t epochs) {
   rank.ring->writer().rank_ended(rank.index, rank.key, epochs);
+  if (rank.next) rank.next->ring->writer().rank_ended(rank.next->index, rank.next->key, epochs);
+}
+
+/// The epoch that its producer makes, where it may read the most.
+std::uint64_t epoch_begun(const SeatedRank& rank) {
+  const std::uint64_t here = rank.ring->writer().epoch();
+  return rank.next ? std::max(here, rank.next->ring->writer().epoch()) : here;
 }
 
 }  // namespace
@@ -87,6 +100,25 @@ void SeatedGroups::returned(ConsumerKey key, std::uint64_t ended_before,
   found->rank->may_have_ended = may_have_ended;
 }
 
+void SeatedGroups::add_place(ConsumerKey key, const RankPlace& next) {
+  const auto found = find(key);
+  if (!found) return;
+  Seated& group = found->group->second;
+  found->rank->next = next;
+  // What its entry in the other ring has heard.
+  if (group.epochs_met != 0) {
+    static_cast<void>(tell(next, {.met = GroupNews::Met{group.epochs_met, GroupReceipt::unknown}}));
+  }
+  if (group.ends) static_cast<void>(tell(next, {.ends = group.ends}));
+  if (group.lost) static_cast<void>(lose(group, *group.lost));
+}
+
+bool SeatedGroups::may_move(ConsumerKey key, const std::string& group, std::uint32_t rank) {
+  const auto found = find(key);
+  return found && found->group->first == group && found->rank->rank == rank && !found->rank->next &&
+         !found->group->second.lost;
+}
+
 std::optional<LostRank> SeatedGroups::lost_of(const std::string& name) const {
   const auto group = groups_.find(name);
   if (group == groups_.end() || !group->second.lost) return std::nullopt;
@@ -97,7 +129,10 @@ std::map<ConsumerKey, std::uint64_t> SeatedGroups::ended() const {
   std::map<ConsumerKey, std::uint64_t> ended;
   for (const auto& [name, group] : groups_) {
     for (const SeatedRank& rank : group.ranks) {
-      if (!rank.is_gone) ended[rank.key] = std::max(rank.epochs_ended, rank.ended_before);
+      if (rank.is_gone) continue;
+      const std::uint64_t below = std::max(rank.epochs_ended, rank.ended_before);
+      ended[rank.key] = below;
+      if (rank.next) ended[rank.next->key] = below;
     }
   }
   return ended;
@@ -112,7 +147,8 @@ std::uint64_t SeatedGroups::ended_by(ConsumerKey key) const {
 std::optional<SeatedGroups::Found> SeatedGroups::find(ConsumerKey key) {
   for (auto group = groups_.begin(); group != groups_.end(); ++group) {
     for (SeatedRank& rank : group->second.ranks) {
-      if (rank.key == key && !rank.is_gone) return Found{group, &rank};
+      const bool is_it = rank.key == key || (rank.next && rank.next->key == key);
+      if (is_it && !rank.is_gone) return Found{group, &rank};
     }
   }
   return std::nullopt;
@@ -122,8 +158,11 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   const auto found = find(key);
   if (!found || end.epoch < found->rank->epochs_ended) return;
   SeatedRank& rank = *found->rank;
-  const std::uint64_t begun = std::max(rank.ring->writer().epoch(), rank.may_have_ended);
-  if (end.epoch > begun) return evict(rank, end);
+  if (end.epoch > std::max(epoch_begun(rank), rank.may_have_ended)) {
+    // The rank reported an end that it cannot have reached. If that were believed, the rank would
+    // never be missed.
+    return evict(rank, {text("it reported the end of epoch {}, which has not begun", end.epoch)});
+  }
   rank.epochs_ended = end.epoch + 1;
   rank.ends.push_back(end);
   if (rank.ends.size() > 2) rank.ends.erase(rank.ends.begin());
@@ -132,12 +171,13 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
 }
 
-/// The rank reported an end that it cannot have reached. If that were believed, the rank would
-/// never be missed.
-void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
-  if (!rank.ring->writer().evict(rank.index, rank.key)) return;
-  news_.push_back({rank.key, Farewell{text("it reported the end of epoch {}, which has not begun",
-                                           end.epoch)}});
+/// From wherever it has a place.
+void SeatedGroups::evict(const SeatedRank& rank, const Farewell& why) {
+  const auto evict_from = [&](const RankPlace& place) {
+    if (place.ring->writer().evict(place.index, place.key)) news_.push_back({place.key, why});
+  };
+  evict_from(rank.place());
+  if (rank.next) evict_from(*rank.next);
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
@@ -202,6 +242,14 @@ std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, Stre
   if (!found) return std::nullopt;
   SeatedRank& rank = *found->rank;
   Seated& group = found->group->second;
+  if (rank.next) {
+    const RankPlace stays = rank.key == key ? *rank.next : rank.place();
+    rank.ring = stays.ring;
+    rank.index = stays.index;
+    rank.key = stays.key;
+    rank.next.reset();
+    return std::nullopt;
+  }
   rank.is_gone = true;
   const bool all_gone = std::all_of(group.ranks.begin(), group.ranks.end(),
                                     [](const SeatedRank& one) { return one.is_gone; });
@@ -244,9 +292,7 @@ bool SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
     if (!reading || *reading < lost.from) continue;
     // The rank may hang while it waits for the lost one: it must not hold up other trainers.
     breaks = true;
-    if (rank.ring->writer().evict(rank.index, rank.key)) {
-      news_.push_back({rank.key, Farewell{lost.rank.text(), true}});
-    }
+    evict(rank, {lost.rank.text(), true});
   }
   return breaks;
 }

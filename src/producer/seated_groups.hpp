@@ -20,6 +20,13 @@ namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] RankLoss loss_of(Leaving how) noexcept;
 
+/// An entry of a rank in a ring.
+struct RankPlace {
+  ServedRing* ring = nullptr;
+  std::uint32_t index = 0;
+  ConsumerKey key = 0;
+};
+
 /// A rank that has its place in a ring.
 struct SeatedRank {
   std::uint32_t rank = 0;
@@ -32,6 +39,10 @@ struct SeatedRank {
   std::vector<EpochEnd> ends = {};   ///< what it reported of the last two
   std::uint64_t ended_before = 0;    ///< of one that returned: it ended all below earlier,
   std::uint64_t may_have_ended = 0;  ///< and this one at most
+  /// Of one that is on its way to another ring: its place there. It speaks and listens at either.
+  std::optional<RankPlace> next = {};
+
+  [[nodiscard]] RankPlace place() const noexcept { return {ring, index, key}; }
 };
 
 /// The groups that were complete and still have ranks. It hears what each rank says of an epoch's
@@ -53,6 +64,11 @@ class SeatedGroups {
            const std::optional<GroupNews::Lost>& lost = {});
   /// A rank whose place was kept came to another one, where it goes on.
   void returned(ConsumerKey key, std::uint64_t ended_before, std::uint64_t may_have_ended);
+  /// A rank has a place in another ring, where it goes on. Once it is `gone` from the one with that
+  /// key, it has the other one only. If it is gone from the other one first, it stays.
+  void add_place(ConsumerKey key, const RankPlace& next);
+  /// Whether that is this rank of that group, which has lost none, and has one place.
+  [[nodiscard]] bool may_move(ConsumerKey key, const std::string& group, std::uint32_t rank);
   /// Whether that is a rank of a complete group.
   [[nodiscard]] bool has(ConsumerKey key) { return find(key).has_value(); }
   [[nodiscard]] bool has_name(const std::string& name) const { return groups_.contains(name); }
@@ -99,7 +115,7 @@ class SeatedGroups {
   [[nodiscard]] GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks,
                                         std::uint64_t epochs) const;
   [[nodiscard]] static bool have_all_rows(const std::vector<EpochEnd>& ends);
-  void evict(const SeatedRank& rank, const EpochEnd& end);
+  void evict(const SeatedRank& rank, const Farewell& why);
   [[nodiscard]] bool lose(Seated& group, const GroupNews::Lost& lost);
 
   const EarlierReceipt earlier_;

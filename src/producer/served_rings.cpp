@@ -54,32 +54,60 @@ bool drain_other(ServedRing& ring, const Deadline& deadline, const std::atomic<b
 }  // namespace
 
 ServedRings::ServedRings(const ProducerOptions& options, LogCallback log, OnEvicted on_evicted,
-                         const DeviceRingMaker& devices) {
+                         const DeviceRingMaker& devices, std::function<std::string()> reads_on_gpus)
+    : late_(std::move(reads_on_gpus), log) {
   allow_open_files(options);
   std::vector<DeviceRingOutlook> outlooks;  // kept until the device rings are made
-  for (const Placement& place : options.places) outlooks.push_back(devices.look_at(options, place));
+  for (const Placement& place : options.places) {
+    try {
+      outlooks.push_back(devices.look_at(options, place));
+    } catch (const OutOfMemory&) {
+      if (!late_.may_wait()) throw;  // else its ring comes later, and its copies go row by row
+    }
+  }
   HostRing::Parts host{.options = options, .log = log, .on_evicted = on_evicted};
   // Where GPUs differ, copies to all but the first go row by row.
   if (!outlooks.empty()) host.strides = outlooks.front().strides;
   host_ = std::make_unique<HostRing>(host);
   all_.push_back(host_.get());
+  std::uint64_t number = 1;
   for (const Placement& place : options.places) {
-    const std::uint64_t number = all_.size();
-    mirrored_.push_back(devices.make({.options = options,
-                                      .placement = place,
-                                      .host = *host_,
-                                      .first_consumer_id = (number << consumer_id_bits) | 1,
-                                      .host_pins = &host_pins_,
-                                      .log = log,
-                                      .on_evicted = on_evicted}));
-    all_.push_back(mirrored_.back().get());
+    add_device(devices, {.options = options,
+                         .placement = place,
+                         .host = *host_,
+                         .first_consumer_id = (number++ << consumer_id_bits) | 1,
+                         .host_pins = &host_pins_,
+                         .log = log,
+                         .on_evicted = on_evicted});
   }
-  const std::uint64_t number = all_.size();
   heads_ = std::make_unique<Heads>(options, *host_, number << consumer_id_bits, std::move(log),
                                    std::move(on_evicted));
 }
 
+void ServedRings::add_device(const DeviceRingMaker& devices, const DeviceRingParts& parts) {
+  try {
+    list(devices.make(parts));
+  } catch (const OutOfMemory& error) {
+    if (!late_.may_wait()) throw;
+    late_.add(devices.id_of(parts.placement), error.what(),
+              [make = devices.make, parts] { return make(parts); });
+  }
+}
+
+void ServedRings::list(std::unique_ptr<ServedRing> ring) {
+  const std::lock_guard lock(listing_);
+  if (set_stalls_) set_stalls_(*ring);
+  if (set_ahead_) set_ahead_(*ring);
+  all_.push_back(ring.get());
+  mirrored_.push_back(std::move(ring));
+}
+
+void ServedRings::take_late() {
+  for (std::unique_ptr<ServedRing>& ring : late_.take()) list(std::move(ring));
+}
+
 ServedRing* ServedRings::find(std::string_view id) const noexcept {
+  const std::lock_guard lock(listing_);
   const auto found =
       std::find_if(all_.begin(), all_.end(), [&](ServedRing* ring) { return ring->id() == id; });
   return found == all_.end() ? nullptr : *found;
@@ -87,8 +115,9 @@ ServedRing* ServedRings::find(std::string_view id) const noexcept {
 
 std::string ServedRings::places() const {
   std::string list;
-  for (ServedRing* const ring : all_) {
-    if (!list.empty()) list += ring == all_.back() ? " and " : ", ";
+  const std::vector<ServedRing*> all = fixed();
+  for (ServedRing* const ring : all) {
+    if (!list.empty()) list += ring == all.back() ? " and " : ", ";
     const Placement place = ring->placement();
     list += place.is_host() ? "in host memory" : text("on {} ({})", place.text(), ring->id());
   }
@@ -142,14 +171,18 @@ std::optional<std::uint64_t> ServedRings::evict(std::string_view consumer) {
 }
 
 void ServedRings::set_stall_policy(std::uint64_t timeout_ms, OnStall on_stall) {
-  for (ServedRing* const ring : all_) ring->writer().set_stall_policy(timeout_ms, on_stall);
+  const std::lock_guard lock(listing_);
+  set_stalls_ = [=](ServedRing& ring) { ring.writer().set_stall_policy(timeout_ms, on_stall); };
+  for (ServedRing* const ring : all_) set_stalls_(*ring);
   heads_->set_stall_policy(timeout_ms, on_stall);
 }
 
 void ServedRings::set_demand(std::uint64_t ahead, bool free_running) {
-  for (ServedRing* const ring : all_) {
-    ring->writer().set_demand(ahead, free_running && ring == host_.get());
-  }
+  const std::lock_guard lock(listing_);
+  set_ahead_ = [=, host = host_.get()](ServedRing& ring) {
+    ring.writer().set_demand(ahead, free_running && &ring == host);
+  };
+  for (ServedRing* const ring : all_) set_ahead_(*ring);
   heads_->set_demand(ahead);
 }
 
@@ -175,10 +208,12 @@ std::uint64_t ServedRings::samples_published() const {
 bool ServedRings::drain(const Deadline& deadline, const std::atomic<bool>& stopped) {
   const auto is_drained = [&](const auto& ring) { return drain_other(*ring, deadline, stopped); };
   const std::vector<std::shared_ptr<HostRing>> heads = heads_->list();  // none is opened any more
+  std::vector<ServedRing*> mirrored = fixed();
+  mirrored.erase(mirrored.begin());
   // The host ring is first: it has drained once the mirrors have copied all that is asked for.
   // The heads before: while they are read, trainers still come to places that they hold.
   return std::all_of(heads.begin(), heads.end(), is_drained) && drain_host(deadline) &&
-         std::all_of(mirrored_.begin(), mirrored_.end(), is_drained);
+         std::all_of(mirrored.begin(), mirrored.end(), is_drained);
 }
 
 bool ServedRings::drain_host(const Deadline& deadline) {
@@ -189,8 +224,12 @@ bool ServedRings::drain_host(const Deadline& deadline) {
 }
 
 void ServedRings::end_mirrors() noexcept {
+  late_.end();
   heads_->drop_all();
-  all_.resize(1);
+  {
+    const std::lock_guard lock(listing_);
+    all_.resize(1);
+  }
   mirrored_.clear();
 }
 

@@ -7,6 +7,7 @@
 #include <batchcast/core/options.hpp>
 #include <batchcast/producer.hpp>
 #include "producer/heads.hpp"
+#include "producer/late_rings.hpp"
 #include "served/device_rings.hpp"
 #include "served/host_ring.hpp"
 #include "served/served_ring.hpp"
@@ -14,7 +15,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,21 +43,28 @@ class RingList {
 };
 
 /// All rings of a producer. The host ring, which loans fill, is the leading one. Mirrors fill the
-/// device rings from it. These are the same from the beginning until `end_mirrors`; heads come and
-/// go. Any thread may call const members, `evict`, `set_stall_policy`, `set_demand`, `stop`, `fail`
-/// and `drain`; the rest belongs to the door's thread.
+/// device rings from it. None of these goes before `end_mirrors`; heads come and go. Any thread may
+/// call const members, `evict`, `set_stall_policy`, `set_demand`, `stop`, `fail` and `drain`; the
+/// rest belongs to the door's thread.
 class ServedRings {
  public:
-  /// Throws what making a HostRing or a device ring throws.
+  /// Throws what making a HostRing or a device ring throws. Where a GPU has no room, and somebody
+  /// `reads_on_gpus` of an earlier producer's rings (who_reads_on_gpus), its ring comes later.
   ServedRings(const ProducerOptions& options, LogCallback log, OnEvicted on_evicted,
-              const DeviceRingMaker& devices);
+              const DeviceRingMaker& devices, std::function<std::string()> reads_on_gpus = {});
 
   [[nodiscard]] HostRing& host() const noexcept { return *host_; }
   /// All rings; the host ring is first, and heads are last.
-  [[nodiscard]] RingList all() const { return {all_, heads_->list()}; }
+  [[nodiscard]] RingList all() const { return {fixed(), heads_->list()}; }
   [[nodiscard]] Heads& heads() const noexcept { return *heads_; }
   /// The ring of that id, heads left out; null where the stream is not served there.
   [[nodiscard]] ServedRing* find(std::string_view id) const noexcept;
+  /// What the ring of that id waits for, which a GPU has no room for yet; nothing for others.
+  [[nodiscard]] std::optional<std::string> why_late(std::string_view id) const {
+    return late_.reason_of(id);
+  }
+  /// Serves on GPUs that have room by now.
+  void take_late();
   /// What a hello for that ring names. Heads have the leading ring's name.
   [[nodiscard]] const std::string& name_at_door(const ServedRing& ring) const noexcept {
     return ring.placement().is_host() ? host_->id() : ring.id();
@@ -90,12 +100,22 @@ class ServedRings {
 
  private:
   [[nodiscard]] bool drain_host(const Deadline& deadline);
+  [[nodiscard]] std::vector<ServedRing*> fixed() const {
+    const std::lock_guard lock(listing_);
+    return all_;
+  }
+  void add_device(const DeviceRingMaker& devices, const DeviceRingParts& parts);
+  void list(std::unique_ptr<ServedRing> ring);
 
   std::unique_ptr<HostRing> host_;
   std::unique_ptr<Heads> heads_;
   std::shared_ptr<HostPins> host_pins_;
   std::vector<std::unique_ptr<ServedRing>> mirrored_;  ///< on GPUs
+  mutable std::mutex listing_;                         ///< of the next ones
   std::vector<ServedRing*> all_;
+  std::function<void(ServedRing&)> set_stalls_;  ///< what was set last, for rings that come later
+  std::function<void(ServedRing&)> set_ahead_;
+  LateRings late_;  ///< last: its thread makes rings of the above
 };
 
 }  // namespace batchcast::inline v0_1::detail

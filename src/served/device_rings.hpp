@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 // Where a producer gets the rings on GPUs. src/gpu makes them; tests make others.
@@ -41,6 +42,8 @@ struct DeviceRingParts {
   OnEvicted on_evicted = {};
 };
 
+/// ServedRing::id of the ring on that GPU. Throws GpuUnavailable, GpuError.
+[[nodiscard]] std::string device_id(Placement placement);
 /// Throws GpuUnavailable, GpuError, OutOfMemory, and InvalidArgument where there can be no ring.
 [[nodiscard]] DeviceRingOutlook look_at_device(const ProducerOptions& options, Placement placement);
 /// Makes a ring on a GPU, which a mirror fills from the host ring. The mirror copies only while a
@@ -52,6 +55,7 @@ struct DeviceRingParts {
 struct DeviceRingMaker {
   std::function<DeviceRingOutlook(const ProducerOptions&, Placement)> look_at = look_at_device;
   std::function<std::unique_ptr<ServedRing>(const DeviceRingParts&)> make = make_device_ring;
+  std::function<std::string(Placement)> id_of = device_id;
 };
 
 }  // namespace batchcast::inline v0_1::detail

@@ -85,6 +85,31 @@ TEST_CASE("a cursor means the same to all nodes, and an epoch begins for all at 
   CHECK(whole.position_of(37) == 37);
 }
 
+TEST_CASE("where a job with other ranks goes on, its first row says where it began") {
+  // Behind one sample of eleven two rows of five fit, behind four one only.
+  const Grid five{.samples = 11, .ranks = 5, .first = 2, .own = 2};
+  const Grid behind = five.beginning_at(11 + 6);
+  CHECK(behind.shift == 1);
+  CHECK(behind.epoch == 1);
+  CHECK(behind.position_of(11 + 6) == 4 + 2);
+  CHECK(behind.cursor_of(4 + 2) == 11 + 6);
+  CHECK(behind.cursor_of(4) == 11 + 1);
+  CHECK(behind.position_of(11) == 4);
+  CHECK_FALSE(behind.position_of(11 + 2));
+  CHECK(behind.offset_at(1, 0) == 3);
+  CHECK(behind.offset_at(0, 0) == 2);
+  const Grid early = five.beginning_at(11 + 4);
+  CHECK(early.shift == -1);
+  CHECK(early.position_of(11 + 4) == 4 + 2);
+  CHECK(early.offset_at(1, 2) == 6);
+  CHECK(early.offset_at(1, 0) == 1);
+  CHECK(early.cursor_of(4) == 11);
+  // Fewer samples than ranks are left: the next epoch begins.
+  CHECK(early.position_of(11 + 9) == 8);
+  CHECK(five.position_of(11 + 10) == 8);
+  CHECK(five.beginning_at(11 + 5) == five);
+}
+
 TEST_CASE("a job of another size goes on at any cursor with exactly the samples that are left") {
   const std::uint64_t seed = std::random_device()();
   CAPTURE(seed);
@@ -118,7 +143,7 @@ TEST_CASE("a job of another size goes on at any cursor with exactly the samples 
     const std::uint64_t left = (samples - offset) / ranks * ranks;
     REQUIRE(offsets_of(grids, epoch, row) == numbers(offset, offset + left));
     REQUIRE(offsets_of(grids, epoch + 1) == numbers(0, samples / ranks * ranks));
-    // A turned epoch has as many samples, each once, though another may begin it.
+    // An epoch with other rows has as many samples, each once: another trainer may begin it.
     const std::vector<std::uint64_t> all = offsets_of(grids, epoch);
     REQUIRE(all.size() == samples / ranks * ranks);
     REQUIRE(std::adjacent_find(all.begin(), all.end()) == all.end());
@@ -126,7 +151,7 @@ TEST_CASE("a job of another size goes on at any cursor with exactly the samples 
 }
 
 TEST_CASE("what is no grid is not taken for one") {
-  const Grid grid{.samples = 11, .ranks = 4, .first = 2, .own = 2, .epoch = 3, .turn = 1};
+  const Grid grid{.samples = 11, .ranks = 4, .first = 2, .own = 2, .epoch = 3, .shift = -1};
   const std::string json = grid.to_json();
   CHECK(Grid::from_json(json) == grid);
   CHECK(Grid::in_recipe(R"({"a":1,"grid":)" + json + R"(,"seed":0})") == grid);
@@ -135,11 +160,12 @@ TEST_CASE("what is no grid is not taken for one") {
   for (const Grid& wrong :
        {Grid{.samples = 0}, Grid{.samples = 3, .ranks = 4}, Grid{.samples = 9, .ranks = 0},
         Grid{.samples = 9, .ranks = 4, .first = 3, .own = 2}, Grid{.samples = 9, .own = 0},
-        Grid{.samples = 9, .ranks = 3, .epoch = 1, .turn = 9}}) {
+        Grid{.samples = 9, .ranks = 3, .epoch = 1, .shift = 3},
+        Grid{.samples = 9, .ranks = 3, .epoch = 1, .shift = -3}}) {
     CHECK_FALSE(wrong.is_sound());
     CHECK_FALSE(Grid::from_json(wrong.to_json()));
   }
   CHECK_FALSE(Grid::from_json(R"({"columns":2,"epoch":3,"first":2,"ranks":4,"samples":11})"));
   CHECK_FALSE(
-      Grid::from_json(R"({"columns":2,"epoch":3,"first":-2,"ranks":4,"samples":11,"turn":1})"));
+      Grid::from_json(R"({"columns":2,"epoch":3,"first":-2,"ranks":4,"samples":11,"shift":1})"));
 }

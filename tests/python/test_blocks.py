@@ -240,3 +240,38 @@ def test_a_stream_is_started_by_the_ranks(tmp_path: Path) -> None:
         thread.join(timeout=90)
     assert sorted(len(ids) for ids in sums) == [25] * 4
     assert len({i for ids in sums for i in ids}) == 100
+
+
+def test_a_loader_goes_on_with_the_state_of_other_nodes(nodes: Callable[..., Nodes]) -> None:
+    pytest.importorskip("torch")
+    made = nodes(2)
+    states: list[dict[str, Any]] = []
+    seen: list[int] = []
+    meet = threading.Barrier(2)
+
+    def train(node: int) -> None:
+        directory = str(made.directories[node])
+        options = {"fields": "sample_id", "directory": directory, "connect_timeout": 60}
+        with bc.Loader("job", BATCH, group=f"job:0/1@{node}/2", **options) as loader:
+            for number, ids in enumerate(loader, 1):
+                with LOCK:
+                    seen.extend(ids.tolist())
+                if number == 5:
+                    states.append(loader.state_dict())
+                    meet.wait(timeout=60)
+                    break
+
+    threads = [threading.Thread(target=train, args=(node,), daemon=True) for node in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=90)
+    assert states[0]["cursor"] == states[1]["cursor"] == 2 * 5 * BATCH
+    assert states[0]["samples_per_epoch"] == SAMPLES
+    with bc.Loader(
+        "job", BATCH, fields="sample_id", directory=str(made.directories[1]), connect_timeout=60
+    ) as alone:
+        alone.load_state_dict(states[1])
+        for ids in alone:
+            seen.extend(ids.tolist())
+    assert sorted(seen) == list(range(SAMPLES))

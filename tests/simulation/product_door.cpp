@@ -7,6 +7,7 @@
 #include "life/life_book.cpp"
 #include "producer/batch_counter.cpp"
 #include "producer/forming_groups.cpp"
+#include "producer/grid_checks.cpp"
 #include "producer/group_reception.cpp"
 #include "producer/head_places.cpp"
 #include "producer/head_reception.cpp"

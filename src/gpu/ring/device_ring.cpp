@@ -108,6 +108,10 @@ class DeviceRing final : public ServedRing {
 
 }  // namespace
 
+std::string device_id(Placement placement) {
+  return detail::cuda::Device::open(placement.device())->info().uuid;
+}
+
 DeviceRingOutlook look_at_device(const ProducerOptions& options, Placement placement) {
   const auto device = detail::cuda::Device::open(placement.device());
   const DeviceRingLayout layout = plan_device_ring(options, device->info());
