@@ -43,12 +43,23 @@ finish() {
   exit "$status"
 }
 
-# ahead FOLDER TARGET...: begins to build what a later stage needs, while tests run one by one that
-# watch the clock: only where processors are idle. What it did not finish, that stage builds.
+# ahead BUILD...: begins to build what later stages need, each BUILD a folder and its targets, one after
+# the other. It does so while tests run that wait for most of their time, and only where processors
+# are idle. What it did not finish, those stages build, or a later call.
 ahead=""
 ahead() {
   chrt --idle 0 true 2>/dev/null || return 0
-  chrt --idle 0 ninja -j "$jobs" -C "$@" >/dev/null 2>&1 </dev/null &
+  # shellcheck disable=SC2016 # that shell's own
+  chrt --idle 0 sh -c '
+    jobs=$1
+    shift
+    trap "kill \$! 2>/dev/null; wait; exit" TERM
+    for build in "$@"; do
+      # shellcheck disable=SC2086 # a folder and names
+      ninja -j "$jobs" -C $build &
+      wait $!
+    done
+  ' sh "$jobs" "$@" >/dev/null 2>&1 </dev/null &
   ahead=$!
 }
 
@@ -115,6 +126,13 @@ build() {
 }
 
 asan_targets="batchcast_tests batchcast_gpu_tests batchcast_torch_tests"
+tsan_targets="batchcast_tests batchcast_gpu_tests batchcast_multiprocess"
+# UBSan takes a quarter of the compiler's time with clang, and is used in the units.
+export BATCHCAST_FUZZ_SANITIZERS=address
+
+build_rest_ahead() {
+  ahead "build/asan-ubsan $asan_targets" "build/tsan $tsan_targets" "build/fuzz all"
+}
 
 # Measured: 3.1 GiB of the release build, 1.9 of Python's environments, 2 of what tests make; and 1.7 of libtorch, 3 of
 # sanitizers and fuzzing, 1.5 of what is compiled file by file.
@@ -136,22 +154,25 @@ stage "release: build"
 configure release -DBATCHCAST_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/python/venv/bin/python" \
   -DBATCHCAST_TOGETHER=$together
 build release
-for label in style unit torch oracle cli python; do
+for label in style unit torch oracle cli; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
-# Each of these is several processes of its own, and some of them watch the clock.
-stage "release: multiprocess"
+stage "release: python"
 [ "$all" != all ] || {
   configure asan-ubsan
-  # shellcheck disable=SC2086 # a list of names
-  ahead build/asan-ubsan $asan_targets
+  configure tsan
+  must sh tests/fuzz.sh configure
+  build_rest_ahead
 }
+run_tests release python "$jobs"
+# Each of these is several processes of its own, and some of them watch the clock.
+stage "release: multiprocess"
 run_tests release multiprocess 1
-ahead_ends
 # The test of packages takes longest, with one processor.
 stage "release: model, package, examples"
 run_tests release "package|examples|model" "$jobs"
+ahead_ends
 [ "$all" = all ] || finish 0
 
 # sanitized PRESET LABEL JOBS TARGET...: units, and what else is worth its time there.
@@ -163,22 +184,18 @@ sanitized() {
   stage "$preset: build"
   configure "$preset"
   build "$preset" --target "$@"
+  build_rest_ahead
   stage "$preset: unit"
   run_tests "$preset" unit "$jobs"
   stage "$preset: $label"
-  [ "$preset" != tsan ] || {
-    must sh tests/fuzz.sh configure
-    ahead build/fuzz all
-  }
   run_tests "$preset" "$label" "$label_jobs"
   ahead_ends
 }
-# UBSan takes a quarter of the compiler's time with clang, and is used in the units.
-export BATCHCAST_FUZZ_SANITIZERS=address
 # shellcheck disable=SC2086 # a list of names
 sanitized asan-ubsan torch "$jobs" $asan_targets
 export BATCHCAST_TEST_SCALE=0.3
-sanitized tsan multiprocess 1 batchcast_tests batchcast_gpu_tests batchcast_multiprocess
+# shellcheck disable=SC2086 # a list of names
+sanitized tsan multiprocess 1 $tsan_targets
 
 # The first of them loads and unpacks for long, with one processor.
 stage "release: a libtorch of the old C++ ABI; fuzz: a few seconds for each target"
