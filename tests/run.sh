@@ -154,20 +154,18 @@ stage "release: build"
 configure release -DBATCHCAST_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/python/venv/bin/python" \
   -DBATCHCAST_TOGETHER=$together
 build release
-for label in style unit torch oracle cli; do
+for label in style unit torch oracle cli python; do
   stage "release: $label"
   run_tests release "$label" "$jobs"
 done
-stage "release: python"
+# Each of these is several processes of its own, and some of them watch the clock.
+stage "release: multiprocess"
 [ "$all" != all ] || {
   configure asan-ubsan
   configure tsan
   must sh tests/fuzz.sh configure
   build_rest_ahead
 }
-run_tests release python "$jobs"
-# Each of these is several processes of its own, and some of them watch the clock.
-stage "release: multiprocess"
 run_tests release multiprocess 1
 # The test of packages takes longest, with one processor.
 stage "release: model, package, examples"
