@@ -11,6 +11,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -320,4 +321,42 @@ TEST_CASE("a group in a head reads on where all others have read the stream to i
   server.join();
   INFO(server.log());
   CHECK(server.producer().state() == StreamState::draining);
+}
+
+TEST_CASE("ranks of a head that have read the stream to its end are not waited for",
+          "[heads][groups][ride][short]") {
+  constexpr std::uint64_t epochs = 2;
+  const OwnDirectory directory;
+  auto first = std::make_unique<Process>(
+      "phoenix", std::vector<std::string>{"n=3000", "threads=2", "heads=2", "epochs=2"});
+  static_cast<void>(first->expect("serves"));
+  std::optional<Consumer> leader(quiet(50));
+  while (leader->cursor() < 2'500) static_cast<void>(leader->next());
+  std::vector<std::optional<Consumer>> ranks(world);  // they live on
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < world; ++rank) {
+    threads.emplace_back([&, rank] {
+      ConsumerOptions options = rank_at(0);
+      options.group.rank = rank;
+      ranks[rank].emplace(options);
+      for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
+        for (const Batch& batch : *ranks[rank]) static_cast<void>(batch);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  pause_us(1'200'000);  // that is noted
+  first->kill_and_wait();
+  ProducerOptions again = heads_options(2);
+  again.epochs = epochs;
+  Server server(again, {.threads = 2});
+  while (leader->cursor() < epochs * epoch_samples) static_cast<void>(leader->next());
+  leader.reset();
+  std::atomic<bool> is_over = false;
+  std::thread end([&] { server.join(), is_over = true; });
+  CHECK(eventually([&] { return is_over.load(); }, 10'000));
+  for (auto& rank : ranks) rank.reset();  // those that are waited for after all
+  end.join();
+  INFO(server.log());
+  CHECK(server.producer().state() != StreamState::running);
 }

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -433,6 +434,33 @@ TEST_CASE("trainers of heads ride through a death", "[heads][ride]") {
   late.reset();  // where it was asked to come to the leading ring, that waits for it
   const Words line = expect_sound(leads, "left", 60'000);
   CHECK(line.text("digest") == digest_of_ride(50, 6, epoch_samples));
+}
+
+TEST_CASE("a trainer of a head that comes back late is let in where a newcomer has the last place",
+          "[heads][ride]") {
+  const OwnDirectory directory;
+  Process producer("phoenix", {"n=3000", "threads=2", "heads=3"});
+  static_cast<void>(producer.expect("serves"));
+  Process leads("rider", {"batch=50", "pause_us=10000", "until_told=1"});
+  static_cast<void>(leads.expect("attached"));
+  pause_us(700'000);
+  Process late("rider", {"batch=50", "epochs=1", "pause_us=20000", "join=at", "cursor=0"});
+  static_cast<void>(late.expect("attached"));
+  pause_us(300'000);
+  late.signal(SIGSTOP);
+  pause_us(1'200'000);  // its place is noted
+  producer.kill_and_wait();
+  ProducerOptions again = heads_options(3);
+  again.max_consumers = 2;
+  Server server(again, {.threads = 2});
+  std::optional<Consumer> newcomer(quiet(50));
+  CHECK(server.producer().stats().consumers.size() == 2);
+  late.signal(SIGCONT);
+  const Words line = expect_sound(late, "left", 30'000);
+  CHECK(line.text("digest") == digest_of_ride(50, 1, epoch_samples));
+  newcomer.reset();
+  leads.tell("enough");
+  static_cast<void>(expect_sound(leads, "left", 60'000));
 }
 
 /// Trials are killed, stopped, and started again from old checkpoints, and so is their producer, at

@@ -359,6 +359,24 @@ TEST_CASE("beyond the last epoch a rank that is gone costs another one nothing",
   CHECK(rank.as_rank->next(4, 0, run) == Next::timed_out);
 }
 
+TEST_CASE("a rank that drains gets the rest of an epoch that a lost rank left in order", "[ride]") {
+  HeapRing before(64, epochs_of(16));
+  HeapConsumer last(before, request_of(0, 2));
+  CHECK(before.produce(8) == 8);  // the epoch's end is not in that ring
+  take_and_return(last, 2);
+  HeapRing ring(64, epochs_of(16));
+  HeapConsumer rank(ring, request_of(0, 2));
+  ring.writer().tell_rank(rank.admitted.index, rank.admitted.consumer_id,
+                          {.lost = GroupNews::Lost{{1, 77, detail::RankLoss::left}, 0}});
+  CHECK_THROWS_AS(rank.as_rank->check_group_for(*last.as_rank), GroupBroken);
+  before.writer().tell_rank(last.admitted.index, last.admitted.consumer_id,
+                            {.ends = GroupNews::Ends{0, 8}});
+  CHECK_NOTHROW(rank.as_rank->check_group_for(*last.as_rank));
+  take_and_return(last, 2);
+  Run run;
+  CHECK(last.as_rank->next(2, 0, run) == Next::end_of_epoch);
+}
+
 TEST_CASE("a rank that comes back within an epoch gets its end once", "[ride]") {
   HeapRing before(64, epochs_of(8));
   HeapConsumer last(before, request_of(0, 2));
