@@ -18,14 +18,42 @@ bool has_failed(ServedRing& ring) {
   return refusal && refusal->reason == NotAdmitted::Reason::failed;
 }
 
+std::optional<std::uint64_t> tell(const RankSeat& seat, const GroupNews& news) {
+  return seat.ring->writer().tell_rank(seat.index, seat.key, news);
+}
+
+/// Returns the later of the epochs that it may be in by its two places.
 std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news) {
-  return rank.ring->writer().tell_rank(rank.index, rank.key, news);
+  const auto reading = tell(rank.seat(), news);
+  return rank.next ? std::max(reading, tell(*rank.next, news)) : reading;
+}
+
+void let_close(const RankSeat& seat, std::uint64_t epochs) {
+  seat.ring->writer().rank_ended(seat.index, seat.key, epochs);
 }
 
 /// A rank's ring may close once the rank has heard all about the last epoch. Ranks on other rings
 /// may come to that end later.
 void let_close(const SeatedRank& rank, std::uint64_t epochs) {
-  rank.ring->writer().rank_ended(rank.index, rank.key, epochs);
+  let_close(rank.seat(), epochs);
+  if (rank.next) let_close(*rank.next, epochs);
+}
+
+/// The latest epoch that it may have come to in either ring.
+std::uint64_t begun_by(const SeatedRank& rank) {
+  const std::uint64_t begun = std::max(rank.ring->writer().epoch(), rank.may_have_ended);
+  return rank.next ? std::max(begun, rank.next->ring->writer().epoch()) : begun;
+}
+
+/// What was published of that epoch, by the rings that the ranks read.
+std::optional<Receipt> published_of(const std::vector<SeatedRank>& ranks, std::uint64_t epoch) {
+  for (const SeatedRank& rank : ranks) {
+    if (rank.is_gone) continue;
+    if (auto known = rank.ring->writer().receipt_of(epoch)) return known;
+    if (!rank.next) continue;
+    if (auto known = rank.next->ring->writer().receipt_of(epoch)) return known;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -87,6 +115,43 @@ void SeatedGroups::returned(ConsumerKey key, std::uint64_t ended_before,
   found->rank->may_have_ended = may_have_ended;
 }
 
+bool SeatedGroups::may_come(ConsumerKey key, const Group& group) {
+  const auto found = find(key);
+  if (!found) return group.world == 0;
+  const auto& [name, seated] = *found->group;
+  return group.name == name && group.world == seated.ranks.size() &&
+         group.rank == found->rank->rank && !found->rank->next && !seated.lost;
+}
+
+void SeatedGroups::comes(ConsumerKey key, const RankSeat& next) {
+  const auto found = find(key);
+  BATCHCAST_ASSERT(found && !found->rank->next);
+  const Seated& group = found->group->second;
+  found->rank->next = next;
+  GroupNews news{.lost = group.lost, .ends = group.ends};
+  if (group.epochs_met != 0) news.met = GroupNews::Met{group.epochs_met, group.receipt};
+  static_cast<void>(tell(next, news));
+  let_close(next, group.lost ? found->rank->epochs_ended : group.epochs_met);
+}
+
+bool SeatedGroups::is_coming(ConsumerKey key) {
+  const auto found = find(key);
+  return found && found->rank->key != key;
+}
+
+/// One of a rank's two places is gone: it goes on in the other one. False where it had one only.
+bool SeatedGroups::leave_one(SeatedRank& rank, ConsumerKey key) {
+  if (!rank.next) return false;
+  if (rank.key == key) {
+    rank.may_have_ended = begun_by(rank);
+    rank.ring = rank.next->ring;
+    rank.index = rank.next->index;
+    rank.key = rank.next->key;
+  }
+  rank.next.reset();
+  return true;
+}
+
 std::optional<LostRank> SeatedGroups::lost_of(const std::string& name) const {
   const auto group = groups_.find(name);
   if (group == groups_.end() || !group->second.lost) return std::nullopt;
@@ -97,7 +162,10 @@ std::map<ConsumerKey, std::uint64_t> SeatedGroups::ended() const {
   std::map<ConsumerKey, std::uint64_t> ended;
   for (const auto& [name, group] : groups_) {
     for (const SeatedRank& rank : group.ranks) {
-      if (!rank.is_gone) ended[rank.key] = std::max(rank.epochs_ended, rank.ended_before);
+      if (rank.is_gone) continue;
+      const std::uint64_t below = std::max(rank.epochs_ended, rank.ended_before);
+      ended[rank.key] = below;
+      if (rank.next) ended[rank.next->key] = below;
     }
   }
   return ended;
@@ -112,7 +180,7 @@ std::uint64_t SeatedGroups::ended_by(ConsumerKey key) const {
 std::optional<SeatedGroups::Found> SeatedGroups::find(ConsumerKey key) {
   for (auto group = groups_.begin(); group != groups_.end(); ++group) {
     for (SeatedRank& rank : group->second.ranks) {
-      if (rank.key == key && !rank.is_gone) return Found{group, &rank};
+      if (rank.has(key) && !rank.is_gone) return Found{group, &rank};
     }
   }
   return std::nullopt;
@@ -122,8 +190,12 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   const auto found = find(key);
   if (!found || end.epoch < found->rank->epochs_ended) return;
   SeatedRank& rank = *found->rank;
-  const std::uint64_t begun = std::max(rank.ring->writer().epoch(), rank.may_have_ended);
-  if (end.epoch > begun) return evict(rank, end);
+  if (end.epoch > begun_by(rank)) {
+    // If that were believed, the rank would never be missed.
+    static_cast<void>(
+        evict(rank, {text("it reported the end of epoch {}, which has not begun", end.epoch)}));
+    return;
+  }
   rank.epochs_ended = end.epoch + 1;
   rank.ends.push_back(end);
   if (rank.ends.size() > 2) rank.ends.erase(rank.ends.begin());
@@ -132,12 +204,17 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
 }
 
-/// The rank reported an end that it cannot have reached. If that were believed, the rank would
-/// never be missed.
-void SeatedGroups::evict(const SeatedRank& rank, const EpochEnd& end) {
-  if (!rank.ring->writer().evict(rank.index, rank.key)) return;
-  news_.push_back({rank.key, Farewell{text("it reported the end of epoch {}, which has not begun",
-                                           end.epoch)}});
+/// From both rings, where it has places in two. Returns whether it had one.
+bool SeatedGroups::evict(const SeatedRank& rank, const Farewell& farewell) {
+  bool had_one = false;
+  const auto evict_from = [&](const RankSeat& seat) {
+    if (!seat.ring->writer().evict(seat.index, seat.key)) return;
+    news_.push_back({seat.key, farewell});
+    had_one = true;
+  };
+  evict_from(rank.seat());
+  if (rank.next) evict_from(*rank.next);
+  return had_one;
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
@@ -175,7 +252,7 @@ GroupReceipt SeatedGroups::receipt_of(const std::vector<SeatedRank>& ranks,
     ends.push_back(*end);
   }
   if (!have_all_rows(ends)) return GroupReceipt::mismatched;
-  auto published = ranks.front().ring->writer().receipt_of(epochs - 1);
+  auto published = published_of(ranks, epochs - 1);
   if (!published && earlier_) published = earlier_(epochs - 1);
   if (!published) return GroupReceipt::unknown;
   return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
@@ -187,8 +264,8 @@ void SeatedGroups::meet(Seated& group) {
       [](const auto& a, const auto& b) { return a.epochs_ended < b.epochs_ended; });
   if (slowest->epochs_ended <= group.epochs_met) return;
   group.epochs_met = slowest->epochs_ended;
-  const GroupNews news{
-      .met = GroupNews::Met{group.epochs_met, receipt_of(group.ranks, group.epochs_met)}};
+  group.receipt = receipt_of(group.ranks, group.epochs_met);
+  const GroupNews news{.met = GroupNews::Met{group.epochs_met, group.receipt}};
   for (const SeatedRank& rank : group.ranks) {
     if (!rank.is_gone) tell(rank, news);
   }
@@ -202,6 +279,7 @@ std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, Stre
   if (!found) return std::nullopt;
   SeatedRank& rank = *found->rank;
   Seated& group = found->group->second;
+  if (leave_one(rank, key)) return std::nullopt;
   rank.is_gone = true;
   const bool all_gone = std::all_of(group.ranks.begin(), group.ranks.end(),
                                     [](const SeatedRank& one) { return one.is_gone; });
@@ -244,9 +322,7 @@ bool SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
     if (!reading || *reading < lost.from) continue;
     // The rank may hang while it waits for the lost one: it must not hold up other trainers.
     breaks = true;
-    if (rank.ring->writer().evict(rank.index, rank.key)) {
-      news_.push_back({rank.key, Farewell{lost.rank.text(), true}});
-    }
+    static_cast<void>(evict(rank, {lost.rank.text(), true}));
   }
   return breaks;
 }
