@@ -183,10 +183,10 @@ void LifeBook::remove(const MemberKey& key, RankLoss how, std::uint64_t ended) {
   remove_member_lock(directory_, found->lock);
   found->gone = how;
   found->ended = std::max(found->ended, ended);  // `note` may not have come since
+  if (has_another_life(life_.members, *found)) life_.members.erase(found);  // in another ring
   const std::vector<LifeMember> all = life_.members;
-  std::erase_if(life_.members, [&](const LifeMember& one) {
-    return one.gone && (!has_others(all, one) || has_another_life(all, one));
-  });
+  std::erase_if(life_.members,
+                [&](const LifeMember& one) { return one.gone && !has_others(all, one); });
   const std::string warning = write();
   lock.unlock();
   warn(warning);

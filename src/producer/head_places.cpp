@@ -63,7 +63,7 @@ std::variant<HeadPlaces::Chosen, Refusal> HeadPlaces::choose(const Hello& hello,
   // A member that comes back had its place before a newcomer.
   auto full = hello.resumes ? std::nullopt : refusal_if_full(hello, seats);
   if (full && !heads.list().empty()) return std::move(*full);
-  // A group stays where it is, so it gets no head that it can do without.
+  // A group gets no head that it can do without.
   const bool may_wait = hello.world != 0 && hello.join != Join::at;
   if (may_wait || hello.observes || hello.between_epochs == BetweenEpochs::let_go) return there;
   const RingOutlook outlook = leading.writer().outlook(hello.cursor);
@@ -221,25 +221,43 @@ void HeadPlaces::fetch_leading_ring() {
   if (!is_held) static_cast<void>(leading.go_to(*place));
 }
 
+std::map<std::string, HeadPlaces::GroupInHead> HeadPlaces::groups_of(
+    const std::vector<ConsumerStatus>& consumers) const {
+  std::map<std::string, GroupInHead> groups;
+  for (const ConsumerStatus& one : consumers) {
+    if (one.group.world == 0 || has_moved(one.consumer_id)) continue;
+    GroupInHead& group = groups.insert({one.group.name, {one.position, 0}}).first->second;
+    group.lowest = std::min(group.lowest, one.position);
+    ++group.ranks;
+  }
+  return groups;
+}
+
+/// Once some ranks have moved, these keep the leading ring back. So it may be full from their place
+/// on, and a rank that is where they are never comes to the newer half.
+bool HeadPlaces::GroupInHead::may_move(const ConsumerStatus& rank, std::uint64_t oldest,
+                                       std::uint64_t newer_half) const noexcept {
+  const bool is_whole = ranks >= rank.group.world;
+  return is_whole ? lowest >= newer_half : rank.position >= oldest;
+}
+
 /// A trainer of a head whose next sample is in the newer half of what the leading ring holds is
 /// asked to come there. Its consumer says hello, and gets its place under that ring's lock. The
-/// ranks of a group are asked once that holds for all that are left in the head.
+/// ranks of a group are asked once that holds for each of them.
 void HeadPlaces::bring_to_leading_ring() {
   const RingOutlook leading = rings_.host().writer().outlook(0);
   const std::uint64_t held = saturating_sub(leading.published, leading.oldest);
   const std::uint64_t from = leading.published - held / 2;
   const std::uint64_t now = now_ns();
   for (const auto& head : rings_.heads().list()) {
-    const WriterStatus status = head->writer().status();
-    std::map<std::string, std::uint64_t> hindmost;  // of each group
-    for (const ConsumerStatus& one : status.consumers) {
-      if (one.group.world == 0) continue;
-      std::uint64_t& lowest = hindmost.try_emplace(one.group.name, one.position).first->second;
-      lowest = std::min(lowest, one.position);
-    }
-    for (const ConsumerStatus& one : status.consumers) {
-      const std::uint64_t place = one.group.world == 0 ? one.position : hindmost[one.group.name];
-      if (place < from) continue;
+    const std::vector<ConsumerStatus> consumers = head->writer().status().consumers;
+    const std::map<std::string, GroupInHead> groups = groups_of(consumers);
+    for (const ConsumerStatus& one : consumers) {
+      if (has_moved(one.consumer_id)) continue;
+      const bool has_caught_up =
+          one.group.world == 0 ? one.position >= from
+                               : groups.at(one.group.name).may_move(one, leading.oldest, from);
+      if (!has_caught_up) continue;
       if (stays_in_own_place(one.consumer_id, now)) continue;
       std::uint64_t& asked_ns = asked_to_move_[one.consumer_id];
       if (now - asked_ns < ask_every_ns) continue;

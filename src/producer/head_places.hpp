@@ -87,6 +87,16 @@ class HeadPlaces {
                                                         const std::string& reason);
   [[nodiscard]] std::optional<Refusal> refusal_if_full(const Hello& hello,
                                                        const Seats& seats) const;
+  /// The ranks of a group that have no place but in a head.
+  struct GroupInHead {
+    std::uint64_t lowest = 0;  ///< where the last of them is
+    std::uint32_t ranks = 0;
+    [[nodiscard]] bool may_move(const ConsumerStatus& rank, std::uint64_t oldest,
+                                std::uint64_t newer_half) const noexcept;
+  };
+  /// By the names of the groups.
+  [[nodiscard]] std::map<std::string, GroupInHead> groups_of(
+      const std::vector<ConsumerStatus>& consumers) const;
   void fetch_leading_ring();
   void bring_to_leading_ring();
   [[nodiscard]] bool stays_in_own_place(ConsumerKey key, std::uint64_t now_ns) const;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -126,9 +127,13 @@ std::map<std::string, ServedRing*> HeadReception::open_again(Reception& at,
     std::uint64_t batch_size = 0;
   };
   std::map<std::string, Wanted> wanted;
+  std::set<std::string> of_heads;  // some of a group's ranks may have been in the leading ring
+  for (const ReturningMembers::Place& place : decision.places) {
+    if (place.in_head) of_heads.insert(place.group().name);
+  }
   for (const ReturningMembers::Place& place : decision.places) {
     const Group group = place.group();
-    if (!place.in_head || !place.position || group.world == 0) continue;
+    if (!place.position || group.world == 0 || !of_heads.contains(group.name)) continue;
     const auto [found, is_first] =
         wanted.insert({group.name, {*place.position, place.whole_batch()}});
     found->second.position = std::min(found->second.position, *place.position);
@@ -189,12 +194,10 @@ std::optional<AdmissionReply> HeadReception::move(Reception& at, const Hello& he
                         (is_of_leading ? &seat->ring == &leading : heads.is_head(seat->ring));
   const bool may_move =
       is_there && (is_of_leading ? at.head_places_.has_offer(key) : at.head_places_.awaits(key));
-  // A rank stays in step with its group in either ring, but it gets no head for itself.
-  const bool is_trainer =
-      hello.world == 0 || (is_of_head && at.groups_.may_move(key, hello.group, hello.rank));
-  const bool is_sound = is_trainer && !hello.observes && hello.join == Join::at &&
+  const bool is_sound = !hello.observes && hello.join == Join::at &&
                         hello.placement == leading.id() &&
-                        hello.between_epochs == BetweenEpochs::hold;
+                        hello.between_epochs == BetweenEpochs::hold &&
+                        at.groups_.may_come(key, {hello.group, hello.rank, hello.world});
   if (!may_move || !is_sound) {
     return Refusal{RefusalKind::cursor_gone,
                    at.stream_text() + "this consumer was not asked to come to another ring"};
@@ -223,12 +226,11 @@ AdmissionReply HeadReception::move_to(Reception& at, ServedRing& ring, const Hel
     return Refusal{RefusalKind::cursor_gone, std::move(refusal->text)};
   }
   Reception::Seated& seated = std::get<Reception::Seated>(reply);
-  const Admitted& admitted = seated.admitted;
-  if (hello.world != 0) {
-    at.groups_.add_place(hello.resumes->consumer_id, {&ring, admitted.index, admitted.consumer_id});
-  }
   at.note_member(seated, hello, seat.pid);
-  at.head_places_.note_move(hello.resumes->consumer_id, seated.admitted.consumer_id);
+  const ConsumerKey from = hello.resumes->consumer_id;
+  at.head_places_.note_move(from, seated.admitted.consumer_id);
+  if (hello.world != 0)
+    at.groups_.comes(from, {&ring, seated.admitted.index, seated.admitted.consumer_id});
   const bool is_leading = &ring == &at.parts_.rings.host();
   at.parts_.log(LogLevel::info,
                 text("`{}` goes on in {} from position {}", seat.name,

@@ -265,7 +265,9 @@ std::variant<Rejoined, Refusal> Reception::rejoin(ConsumerKey key, const Rejoin&
   if (auto refusal = checks_.refusal_of_row(rejoin.cursor, {}, seat->ring)) {
     return std::move(*refusal);
   }
-  const Join join = groups_.has(key) ? Join::rewind : rejoin.join;  // ranks stay
+  // Ranks stay, unless they come from another ring.
+  const bool stays = groups_.has(key) && !groups_.is_coming(key);
+  const Join join = stays ? Join::rewind : rejoin.join;
   const auto reply = seat->ring.resume(seat->index, key, join, rejoin.cursor.position);
   if (const auto* refusal = std::get_if<NotAdmitted>(&reply)) {
     return HeadReception::answer_gone(

@@ -245,9 +245,9 @@ AdmissionReply Reception::take_late_ring(Absent& absent, const Hello& hello, std
   const LifeMember member = std::move(absent.member);
   absent_.erase(member.key);
   set_missing(kept.admitted.name, false);
-  if (hello.world != 0) {
-    groups_.add_place(kept.admitted.consumer_id,
-                      {&ring, seated.admitted.index, seated.admitted.consumer_id});
+  if (groups_.has(kept.admitted.consumer_id)) {
+    groups_.comes(kept.admitted.consumer_id,
+                  {&ring, seated.admitted.index, seated.admitted.consumer_id});
     groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
     static_cast<void>(groups_.gone(kept.admitted.consumer_id, Leaving::bye,
                                    parts_.rings.host().writer().state()));

@@ -18,27 +18,42 @@ bool has_failed(ServedRing& ring) {
   return refusal && refusal->reason == NotAdmitted::Reason::failed;
 }
 
-std::optional<std::uint64_t> tell(const RankPlace& place, const GroupNews& news) {
-  return place.ring->writer().tell_rank(place.index, place.key, news);
+std::optional<std::uint64_t> tell(const RankSeat& seat, const GroupNews& news) {
+  return seat.ring->writer().tell_rank(seat.index, seat.key, news);
 }
 
-/// Returns the epoch that it reads.
+/// Returns the later of the epochs that it may be in by its two places.
 std::optional<std::uint64_t> tell(const SeatedRank& rank, const GroupNews& news) {
-  const auto here = tell(rank.place(), news);
-  return rank.next ? std::max(here, tell(*rank.next, news)) : here;
+  const auto reading = tell(rank.seat(), news);
+  return rank.next ? std::max(reading, tell(*rank.next, news)) : reading;
+}
+
+void let_close(const RankSeat& seat, std::uint64_t epochs) {
+  seat.ring->writer().rank_ended(seat.index, seat.key, epochs);
 }
 
 /// A rank's ring may close once the rank has heard all about the last epoch. Ranks on other rings
 /// may come to that end later.
 void let_close(const SeatedRank& rank, std::uint64_t epochs) {
-  rank.ring->writer().rank_ended(rank.index, rank.key, epochs);
-  if (rank.next) rank.next->ring->writer().rank_ended(rank.next->index, rank.next->key, epochs);
+  let_close(rank.seat(), epochs);
+  if (rank.next) let_close(*rank.next, epochs);
 }
 
-/// The epoch that its producer makes, where it may read the most.
-std::uint64_t epoch_begun(const SeatedRank& rank) {
-  const std::uint64_t here = rank.ring->writer().epoch();
-  return rank.next ? std::max(here, rank.next->ring->writer().epoch()) : here;
+/// The latest epoch that it may have come to in either ring.
+std::uint64_t begun_by(const SeatedRank& rank) {
+  const std::uint64_t begun = std::max(rank.ring->writer().epoch(), rank.may_have_ended);
+  return rank.next ? std::max(begun, rank.next->ring->writer().epoch()) : begun;
+}
+
+/// What was published of that epoch, by the rings that the ranks read.
+std::optional<Receipt> published_of(const std::vector<SeatedRank>& ranks, std::uint64_t epoch) {
+  for (const SeatedRank& rank : ranks) {
+    if (rank.is_gone) continue;
+    if (auto known = rank.ring->writer().receipt_of(epoch)) return known;
+    if (!rank.next) continue;
+    if (auto known = rank.next->ring->writer().receipt_of(epoch)) return known;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -100,23 +115,41 @@ void SeatedGroups::returned(ConsumerKey key, std::uint64_t ended_before,
   found->rank->may_have_ended = may_have_ended;
 }
 
-void SeatedGroups::add_place(ConsumerKey key, const RankPlace& next) {
+bool SeatedGroups::may_come(ConsumerKey key, const Group& group) {
   const auto found = find(key);
-  if (!found) return;
-  Seated& group = found->group->second;
-  found->rank->next = next;
-  // What its entry in the other ring has heard.
-  if (group.epochs_met != 0) {
-    static_cast<void>(tell(next, {.met = GroupNews::Met{group.epochs_met, GroupReceipt::unknown}}));
-  }
-  if (group.ends) static_cast<void>(tell(next, {.ends = group.ends}));
-  if (group.lost) static_cast<void>(lose(group, *group.lost));
+  if (!found) return group.world == 0;
+  const auto& [name, seated] = *found->group;
+  return group.name == name && group.world == seated.ranks.size() &&
+         group.rank == found->rank->rank && !found->rank->next && !seated.lost;
 }
 
-bool SeatedGroups::may_move(ConsumerKey key, const std::string& group, std::uint32_t rank) {
+void SeatedGroups::comes(ConsumerKey key, const RankSeat& next) {
   const auto found = find(key);
-  return found && found->group->first == group && found->rank->rank == rank && !found->rank->next &&
-         !found->group->second.lost;
+  BATCHCAST_ASSERT(found && !found->rank->next);
+  const Seated& group = found->group->second;
+  found->rank->next = next;
+  GroupNews news{.lost = group.lost, .ends = group.ends};
+  if (group.epochs_met != 0) news.met = GroupNews::Met{group.epochs_met, group.receipt};
+  static_cast<void>(tell(next, news));
+  let_close(next, group.lost ? found->rank->epochs_ended : group.epochs_met);
+}
+
+bool SeatedGroups::is_coming(ConsumerKey key) {
+  const auto found = find(key);
+  return found && found->rank->key != key;
+}
+
+/// One of a rank's two places is gone: it goes on in the other one. False where it had one only.
+bool SeatedGroups::leave_one(SeatedRank& rank, ConsumerKey key) {
+  if (!rank.next) return false;
+  if (rank.key == key) {
+    rank.may_have_ended = begun_by(rank);
+    rank.ring = rank.next->ring;
+    rank.index = rank.next->index;
+    rank.key = rank.next->key;
+  }
+  rank.next.reset();
+  return true;
 }
 
 std::optional<LostRank> SeatedGroups::lost_of(const std::string& name) const {
@@ -147,8 +180,7 @@ std::uint64_t SeatedGroups::ended_by(ConsumerKey key) const {
 std::optional<SeatedGroups::Found> SeatedGroups::find(ConsumerKey key) {
   for (auto group = groups_.begin(); group != groups_.end(); ++group) {
     for (SeatedRank& rank : group->second.ranks) {
-      const bool is_it = rank.key == key || (rank.next && rank.next->key == key);
-      if (is_it && !rank.is_gone) return Found{group, &rank};
+      if (rank.has(key) && !rank.is_gone) return Found{group, &rank};
     }
   }
   return std::nullopt;
@@ -158,10 +190,11 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   const auto found = find(key);
   if (!found || end.epoch < found->rank->epochs_ended) return;
   SeatedRank& rank = *found->rank;
-  if (end.epoch > std::max(epoch_begun(rank), rank.may_have_ended)) {
-    // The rank reported an end that it cannot have reached. If that were believed, the rank would
-    // never be missed.
-    return evict(rank, {text("it reported the end of epoch {}, which has not begun", end.epoch)});
+  if (end.epoch > begun_by(rank)) {
+    // If that were believed, the rank would never be missed.
+    static_cast<void>(
+        evict(rank, {text("it reported the end of epoch {}, which has not begun", end.epoch)}));
+    return;
   }
   rank.epochs_ended = end.epoch + 1;
   rank.ends.push_back(end);
@@ -171,13 +204,17 @@ void SeatedGroups::ended(ConsumerKey key, const EpochEnd& end) {
   if (found->group->second.lost) let_close(rank, rank.epochs_ended);  // it may meet no more
 }
 
-/// From wherever it has a place.
-void SeatedGroups::evict(const SeatedRank& rank, const Farewell& why) {
-  const auto evict_from = [&](const RankPlace& place) {
-    if (place.ring->writer().evict(place.index, place.key)) news_.push_back({place.key, why});
+/// From both rings, where it has places in two. Returns whether it had one.
+bool SeatedGroups::evict(const SeatedRank& rank, const Farewell& farewell) {
+  bool had_one = false;
+  const auto evict_from = [&](const RankSeat& seat) {
+    if (!seat.ring->writer().evict(seat.index, seat.key)) return;
+    news_.push_back({seat.key, farewell});
+    had_one = true;
   };
-  evict_from(rank.place());
+  evict_from(rank.seat());
   if (rank.next) evict_from(*rank.next);
+  return had_one;
 }
 
 void SeatedGroups::end_for_all(Seated& group, const EpochEnd& end) {
@@ -215,7 +252,7 @@ GroupReceipt SeatedGroups::receipt_of(const std::vector<SeatedRank>& ranks,
     ends.push_back(*end);
   }
   if (!have_all_rows(ends)) return GroupReceipt::mismatched;
-  auto published = ranks.front().ring->writer().receipt_of(epochs - 1);
+  auto published = published_of(ranks, epochs - 1);
   if (!published && earlier_) published = earlier_(epochs - 1);
   if (!published) return GroupReceipt::unknown;
   return *published == sum ? GroupReceipt::matched : GroupReceipt::mismatched;
@@ -227,8 +264,8 @@ void SeatedGroups::meet(Seated& group) {
       [](const auto& a, const auto& b) { return a.epochs_ended < b.epochs_ended; });
   if (slowest->epochs_ended <= group.epochs_met) return;
   group.epochs_met = slowest->epochs_ended;
-  const GroupNews news{
-      .met = GroupNews::Met{group.epochs_met, receipt_of(group.ranks, group.epochs_met)}};
+  group.receipt = receipt_of(group.ranks, group.epochs_met);
+  const GroupNews news{.met = GroupNews::Met{group.epochs_met, group.receipt}};
   for (const SeatedRank& rank : group.ranks) {
     if (!rank.is_gone) tell(rank, news);
   }
@@ -242,14 +279,7 @@ std::optional<std::string> SeatedGroups::gone(ConsumerKey key, Leaving how, Stre
   if (!found) return std::nullopt;
   SeatedRank& rank = *found->rank;
   Seated& group = found->group->second;
-  if (rank.next) {
-    const RankPlace stays = rank.key == key ? *rank.next : rank.place();
-    rank.ring = stays.ring;
-    rank.index = stays.index;
-    rank.key = stays.key;
-    rank.next.reset();
-    return std::nullopt;
-  }
+  if (leave_one(rank, key)) return std::nullopt;
   rank.is_gone = true;
   const bool all_gone = std::all_of(group.ranks.begin(), group.ranks.end(),
                                     [](const SeatedRank& one) { return one.is_gone; });
@@ -292,7 +322,7 @@ bool SeatedGroups::lose(Seated& group, const GroupNews::Lost& lost) {
     if (!reading || *reading < lost.from) continue;
     // The rank may hang while it waits for the lost one: it must not hold up other trainers.
     breaks = true;
-    evict(rank, {lost.rank.text(), true});
+    static_cast<void>(evict(rank, {lost.rank.text(), true}));
   }
   return breaks;
 }

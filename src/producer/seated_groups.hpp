@@ -20,10 +20,10 @@ namespace batchcast::inline v0_1::detail {
 
 [[nodiscard]] RankLoss loss_of(Leaving how) noexcept;
 
-/// An entry of a rank in a ring.
-struct RankPlace {
+/// A rank's attachment to a ring.
+struct RankSeat {
   ServedRing* ring = nullptr;
-  std::uint32_t index = 0;
+  std::uint32_t index = 0;  ///< of its entry there
   ConsumerKey key = 0;
 };
 
@@ -35,14 +35,16 @@ struct SeatedRank {
   std::uint32_t index = 0;  ///< of its entry there
   ConsumerKey key = 0;
   bool is_gone = false;
-  std::uint64_t epochs_ended = 0;    ///< it has reported the end of all epochs below
-  std::vector<EpochEnd> ends = {};   ///< what it reported of the last two
-  std::uint64_t ended_before = 0;    ///< of one that returned: it ended all below earlier,
-  std::uint64_t may_have_ended = 0;  ///< and this one at most
-  /// Of one that is on its way to another ring: its place there. It speaks and listens at either.
-  std::optional<RankPlace> next = {};
+  std::uint64_t epochs_ended = 0;     ///< it has reported the end of all epochs below
+  std::vector<EpochEnd> ends = {};    ///< what it reported of the last two
+  std::uint64_t ended_before = 0;     ///< of one that returned: it ended all below earlier,
+  std::uint64_t may_have_ended = 0;   ///< and this one at most
+  std::optional<RankSeat> next = {};  ///< in another ring, where it goes on
 
-  [[nodiscard]] RankPlace place() const noexcept { return {ring, index, key}; }
+  [[nodiscard]] RankSeat seat() const noexcept { return {ring, index, key}; }
+  [[nodiscard]] bool has(ConsumerKey one) const noexcept {
+    return key == one || (next && next->key == one);
+  }
 };
 
 /// The groups that were complete and still have ranks. It hears what each rank says of an epoch's
@@ -64,11 +66,14 @@ class SeatedGroups {
            const std::optional<GroupNews::Lost>& lost = {});
   /// A rank whose place was kept came to another one, where it goes on.
   void returned(ConsumerKey key, std::uint64_t ended_before, std::uint64_t may_have_ended);
-  /// A rank has a place in another ring, where it goes on. Once it is `gone` from the one with that
-  /// key, it has the other one only. If it is gone from the other one first, it stays.
-  void add_place(ConsumerKey key, const RankPlace& next);
-  /// Whether that is this rank of that group, which has lost none, and has one place.
-  [[nodiscard]] bool may_move(ConsumerKey key, const std::string& group, std::uint32_t rank);
+  /// Whether that consumer may go on in another ring: as that rank of a group that has lost none,
+  /// or as a consumer that is no rank.
+  [[nodiscard]] bool may_come(ConsumerKey key, const Group& group);
+  /// A rank got a place in another ring, where it goes on. It is attached to both until one of the
+  /// two is gone, and hears in both what there is to know of its group.
+  void comes(ConsumerKey key, const RankSeat& next);
+  /// Whether that is the place in another ring of a rank that has not left the first one.
+  [[nodiscard]] bool is_coming(ConsumerKey key);
   /// Whether that is a rank of a complete group.
   [[nodiscard]] bool has(ConsumerKey key) { return find(key).has_value(); }
   [[nodiscard]] bool has_name(const std::string& name) const { return groups_.contains(name); }
@@ -96,7 +101,8 @@ class SeatedGroups {
  private:
   struct Seated {
     std::vector<SeatedRank> ranks;
-    std::uint64_t epochs_met = 0;  ///< each rank has ended all below
+    std::uint64_t epochs_met = 0;                  ///< each rank has ended all below
+    GroupReceipt receipt = GroupReceipt::unknown;  ///< of the last of these
     std::optional<GroupNews::Lost> lost = {};
     std::optional<GroupNews::Ends> ends = {};
     std::uint64_t refused_first_ns = 0;  ///< other groups of its name, in a row
@@ -115,7 +121,8 @@ class SeatedGroups {
   [[nodiscard]] GroupReceipt receipt_of(const std::vector<SeatedRank>& ranks,
                                         std::uint64_t epochs) const;
   [[nodiscard]] static bool have_all_rows(const std::vector<EpochEnd>& ends);
-  void evict(const SeatedRank& rank, const Farewell& why);
+  [[nodiscard]] bool evict(const SeatedRank& rank, const Farewell& farewell);
+  [[nodiscard]] static bool leave_one(SeatedRank& rank, ConsumerKey key);
   [[nodiscard]] bool lose(Seated& group, const GroupNews::Lost& lost);
 
   const EarlierReceipt earlier_;

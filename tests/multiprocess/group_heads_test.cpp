@@ -11,6 +11,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -54,8 +55,9 @@ ConsumerOptions rank_at(std::uint64_t cursor, std::uint32_t ranks = world) {
 }
 
 /// That the ranks had these epochs, from `cursor` on, as one that nothing disturbs.
-void expect_whole(const std::vector<Ranked>& ranked, ConsumerOptions options,
-                  std::uint64_t epochs) {
+/// `unknown`: so many receipts at most are not known.
+void expect_whole(const std::vector<Ranked>& ranked, ConsumerOptions options, std::uint64_t epochs,
+                  std::uint64_t unknown) {
   for (std::uint32_t rank = 0; rank < ranked.size(); ++rank) {
     const Ranked& one = ranked[rank];
     INFO("rank " << rank << ": " << one.over << " " << one.text);
@@ -63,7 +65,7 @@ void expect_whole(const std::vector<Ranked>& ranked, ConsumerOptions options,
     CHECK(one.over == "");
     CHECK(one.first == options.cursor);
     CHECK(one.stats.epochs_mismatched == 0);
-    CHECK(one.stats.epochs_matched == epochs - (options.cursor != 0 ? 1 : 0));
+    CHECK(one.stats.epochs_matched >= epochs - unknown);
     options.group.rank = rank;
     REQUIRE(one.loops.size() == epochs);
     for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) {
@@ -115,28 +117,38 @@ void expect_rides(std::vector<Process>& ranks, std::uint64_t epochs, Server& ser
     CHECK(done.text("sound") == "yes");
     CHECK(done.text("over") == "left");
     CHECK(done.number("mismatched") == 0);
-    CHECK(done.number("lives") >= 2);  // and one more for a change of its ring
+    CHECK(done.number("lives") >= 2);  // and one more in the leading ring
   }
+}
+
+/// How many ranks came to the leading ring.
+std::uint64_t moves_in(Server& server) {
+  const std::string lines = server.lines_with("goes on in the leading ring");
+  return static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
 }
 
 }  // namespace
 
-TEST_CASE("a group whose samples are gone gets a head, and all its ranks come to the leading ring",
+TEST_CASE("a group whose samples are gone gets a head, and comes to the leading ring",
           "[heads][groups][short]") {
   const OwnDirectory directory;
   Server server(heads_options(2), {.threads = 2});
   Process leader = lead(server, "until_told=1", "pause_us=20000");
   const std::uint64_t cursor = GENERATE(0, 150);
-  expect_whole(run_ranks(rank_at(cursor), [](std::uint32_t) { return plan_of(5, 2'000); }),
-               rank_at(cursor), 5);
+  const std::uint32_t ranks = GENERATE(2, 3);
+  std::vector<Ranked> ranked;
+  std::thread group([&] {
+    ranked = run_ranks(rank_at(cursor, ranks), [](std::uint32_t) { return plan_of(6, 1'000); });
+  });
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }, 60'000));
+  const ProducerStats stats = server.producer().stats();
+  CHECK(stats.rings.size() == 1);
+  CHECK(stats.consumers.size() == ranks + 1);
+  CHECK(moves_in(server) == ranks);
+  group.join();
+  expect_whole(ranked, rank_at(cursor, ranks), 6, cursor == 0 ? 0 : 1);
   CHECK(server.logged("head-1 opens at position " + std::to_string(cursor)));
-  INFO(server.log());
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    const std::string number = rank == 0 ? "" : "-" + std::to_string(rank + 1);
-    CHECK(server.logged("`rank" + number + "` goes on in the leading ring"));
-  }
-  CHECK(eventually([&] { return server.logged("head-1 closes"); }));
-  CHECK(server.producer().stats().rings.size() == 1);
+  CHECK_FALSE(server.logged("is broken"));
   leader.tell("enough");
   const Words line = expect_sound(leader, "left");
   CHECK(line.text("digest") ==
@@ -150,7 +162,7 @@ TEST_CASE("a group that is no faster than the leading ring stays in its head",
   Process leader = lead(server);
   // 51 samples in 12 ms or more, and the other 50 in 10.
   expect_whole(run_ranks(rank_at(0), [](std::uint32_t) { return plan_of(1, 12'000); }), rank_at(0),
-               1);
+               1, 0);
   CHECK_FALSE(server.logged("goes on in the leading ring"));
   leader.tell("enough");
   static_cast<void>(expect_sound(leader, "left"));
@@ -164,14 +176,11 @@ TEST_CASE("a leading ring without trainers goes to a group", "[heads][groups][sh
   std::thread group(
       [&] { ranked = run_ranks(rank_at(0), [](std::uint32_t) { return plan_of(3, 20'000); }); });
   static_cast<void>(expect_sound(leader, "left"));
+  CHECK(eventually([&] { return server.logged("head-1 closes"); }, 60'000));
+  CHECK(server.producer().stats().consumers.size() == world);
+  CHECK(moves_in(server) == world);
   group.join();
-  INFO(server.log());
-  for (std::uint32_t rank = 0; rank < world; ++rank) {
-    const std::string number = rank == 0 ? "" : "-" + std::to_string(rank + 1);
-    CHECK(server.logged("`rank" + number + "` goes on in the leading ring"));
-  }
-  CHECK(server.logged("head-1 closes"));
-  expect_whole(ranked, rank_at(0), 3);
+  expect_whole(ranked, rank_at(0), 3, 1);  // the leading ring went into an epoch
 }
 
 TEST_CASE("kills of the producer while a group comes from its head to the leading ring",

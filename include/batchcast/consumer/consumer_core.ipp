@@ -294,8 +294,7 @@ BATCHCAST_INLINE bool ConsumerCore::move_to(RowPlace cursor) {
   process_.check();
   check_takes_part();
   pending_.throw_interruption();
-  const bool holds_its_place =
-      options_.group.world == 0 && options_.between_epochs == BetweenEpochs::hold;
+  const bool holds_its_place = options_.between_epochs == BetweenEpochs::hold;
   if (!holds_its_place || ring_.on_device() || pending_.run() != nullptr) return false;
   if (std::max(cursor.position, cursor.row) >= limits::position_max) {
     return false;  // attaching with it says what is wrong

@@ -132,7 +132,8 @@ BATCHCAST_INLINE std::optional<Batch> Rider::newest(std::uint64_t samples_max) {
 }
 
 BATCHCAST_INLINE bool Rider::move_to(RowPlace cursor) {
-  if (state_ != State::attached) return false;
+  const bool is_rank = options_.group.world != 0;
+  if (state_ != State::attached || is_rank) return false;
   drop_next();
   return core_->move_to(cursor);
 }
