@@ -66,8 +66,8 @@ class SeatedGroups {
            const std::optional<GroupNews::Lost>& lost = {});
   /// A rank whose place was kept came to another one, where it goes on.
   void returned(ConsumerKey key, std::uint64_t ended_before, std::uint64_t may_have_ended);
-  /// Whether that consumer may go on in another ring: as that rank of a group that has lost none,
-  /// or as a consumer that is no rank.
+  /// Whether that consumer may go on in another ring. A rank may as itself, while its group has
+  /// lost none.
   [[nodiscard]] bool may_come(ConsumerKey key, const Group& group);
   /// A rank got a place in another ring, where it goes on. It is attached to both until one of the
   /// two is gone, and hears in both what there is to know of its group.
