@@ -491,6 +491,16 @@ class Consumer:
         """Samples in an epoch; 0 where that is not known beforehand."""
 
     @property
+    def cursors_per_epoch(self) -> int:
+        """
+        The same of all nodes, where the stream has the ranks of one (`--shard blocks`): so far
+        are the cursors apart of two epochs' beginnings.
+        """
+
+    @property
+    def _job_world(self) -> int: ...
+
+    @property
     def capacity(self) -> int:
         """Samples that the ring spans: no batch can be larger."""
 

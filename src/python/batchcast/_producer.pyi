@@ -126,8 +126,9 @@ def serve(source: object, *, recipe: str | os.PathLike[str] | None = None, seed:
         clip, clip-eval, cifar-autoaugment, cifar-autoaugment-eval, voc-segmentation, pix2pix);
         without one each part is a field, unchanged.
     seed: Seed of the order and of all draws; 0 by default.
-    shard: I/N: the I-th, from 0, of N disjoint shares of every epoch; auto: this node's, by
-        torchrun, srun or Kubernetes.
+    shard: Of a job on several nodes, this node's part. `blocks`: of every batch what its ranks here
+        get, as their groups say. I/N: the I-th, from 0, of N disjoint shares of every epoch; auto:
+        this node's, by torchrun, srun or Kubernetes.
     cache: Bytes, such as 8GiB, in which decoded coefficients of JPEGs are kept from one epoch to
         the next; the samples stay the same.
 
