@@ -207,10 +207,11 @@ batchcast_room(observe
 batchcast_room(producer
   DEPENDS core data ring join stream control door served gpu life observe
   PACKAGES cppzmq nlohmann_json::nlohmann_json
-  SOURCES awaited.cpp batch_counter.cpp commands.cpp forming_groups.cpp group_reception.cpp
-          grid_checks.cpp head_maker.cpp head_places.cpp head_reception.cpp heads.cpp hello_checks.cpp
-          late_rings.cpp life_notes.cpp producer.cpp producer_core.cpp producer_options.cpp
-          producer_settings.cpp rank_checks.cpp reception.cpp returning_groups.cpp
+  SOURCES attendance.cpp awaited.cpp batch_counter.cpp commands.cpp forming_groups.cpp
+          grid_checks.cpp group_reception.cpp head_maker.cpp head_places.cpp head_reception.cpp
+          heads.cpp hello_checks.cpp late_reception.cpp late_rings.cpp left_grid.cpp life_notes.cpp
+          producer.cpp producer_core.cpp producer_options.cpp producer_settings.cpp rank_checks.cpp
+          reception.cpp returning_groups.cpp
           returning_members.cpp returning_reception.cpp ring_spans.cpp seated_groups.cpp
           served_rings.cpp settings.cpp slow_trainer.cpp statistics.cpp take_name.cpp tracing.cpp
           work_shares.cpp)

@@ -152,8 +152,8 @@ class Consumer {
   /// rank, and a group of another size can continue from it.
   [[nodiscard]] std::uint64_t cursor() const noexcept;
   /// The cursor of a position at which a batch begins (Batch::position; in a group that of rank 0).
-  /// They differ where the stream has the ranks of one node, of a job on several (`serve --shard
-  /// blocks`): cursors count the samples of all of them, and mean the same on any number of nodes.
+  /// They differ where a stream has what the ranks of one node get (`serve --shard blocks`).
+  /// Cursors count the samples of all nodes, and mean the same on any number of them.
   [[nodiscard]] std::uint64_t cursor_of(std::uint64_t position) const noexcept;
   /// With a window: inside the sample at `cursor()`, the row after the last one delivered. Save it
   /// with the cursor. 0 where a sample begins.

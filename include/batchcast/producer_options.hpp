@@ -118,7 +118,7 @@ struct ProducerOptions {
   /// which this node has some. `samples_per_epoch` is the grid's, and consumers name cursors of the
   /// whole job. Nothing, the default: positions are cursors.
   std::optional<Grid> grid = {};
-  /// With a grid: a trainer whose job needs another one said hello, and nobody else is attached. It
+  /// With a grid: a trainer whose job needs another one said hello, and no other is attached. It
   /// says hello again until the stream is served by that grid, as by another Producer after
   /// `make_way`. From the door's thread; it returns at once.
   std::function<void(const Grid&)> want_grid = {};

@@ -51,13 +51,13 @@ std::optional<Refusal> GridChecks::settle(Hello& hello,
                   hello.group.empty() ? "this consumer" : "this rank", job_text(columns));
   if (const std::string others = attended(); !others.empty()) {
     return Refusal{RefusalKind::busy,
-                   text("{}{}. It is laid out anew once nobody else is attached; {}", stream_text(),
-                        laid_out, others)};
+                   text("{}{}. It is laid out again once nobody else is attached; {}",
+                        stream_text(), laid_out, others)};
   }
   const bool turns = hello.join == Join::at && !columns.position_of(hello.cursor);
   options_.want_grid(turns ? columns.beginning_at(hello.cursor) : columns);
   return Refusal{RefusalKind::busy,
-                 text("{}{}. It is being laid out anew", stream_text(), laid_out)};
+                 text("{}{}. It is being laid out again", stream_text(), laid_out)};
 }
 
 /// What no grid can give.

@@ -20,7 +20,8 @@ class GridChecks {
   explicit GridChecks(const ProducerOptions& options) noexcept : options_(options) {}
 
   /// Puts the position in the place of the hello's cursor. A refusal where the stream is laid out
-  /// for another job: it asks for that grid where nobody is `attended` to, who is named otherwise.
+  /// for another job. It asks for that grid where `attended` says that no trainer is there. Else it
+  /// names the one that is.
   [[nodiscard]] std::optional<Refusal> settle(Hello& hello,
                                               const std::function<std::string()>& attended) const;
 

@@ -99,8 +99,8 @@ bool LateRings::try_make(const Late& late) noexcept {
     } catch (const OutOfMemory& error) {
       if (!is_last_try) return false;
       say(LogLevel::error,
-          text("{} Nobody reads the ring of the producer before any more: the stream is not served "
-               "there.",
+          text("{} No trainer reads the ring of the producer before any more: the stream is not "
+               "served there.",
                error.what()));
     }
   } catch (const std::exception& error) {

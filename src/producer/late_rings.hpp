@@ -27,14 +27,14 @@ namespace batchcast::inline v0_1::detail {
 class LateRings {
  public:
   using Make = std::function<std::unique_ptr<ServedRing>()>;
-  /// `who_reads` says who may give room back: as who_reads_on_gpus does. Once it says nobody, a
-  /// ring without room is given up.
+  /// `who_reads` names the trainers that may give room back, as who_reads_on_gpus does. Once it
+  /// names none, a ring without room is given up.
   LateRings(std::function<std::string()> who_reads, LogCallback log);
   ~LateRings();
   LateRings(const LateRings&) = delete;
   LateRings& operator=(const LateRings&) = delete;
 
-  /// Somebody may give room back.
+  /// A trainer may give room back.
   [[nodiscard]] bool may_wait() const { return who_reads_ && !who_reads_().empty(); }
   /// `id`: of the ring. `why`: the error's text. Throws SystemError where no thread can start.
   void add(std::string id, const std::string& why, Make make);

@@ -5,7 +5,9 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/error.hpp>
 #include "core/numbered_name.hpp"
+#include "producer/attendance.hpp"
 #include "producer/head_reception.hpp"
+#include "producer/late_reception.hpp"
 
 #include <algorithm>
 #include <string>
@@ -41,6 +43,20 @@ std::string note_of_wait(const Admitted& admitted, double rate) {
              static_cast<std::uint64_t>(seconds + 1));
   }
   return note;
+}
+
+AdmitRequest request_without_name(const Hello& hello) {
+  AdmitRequest request;
+  request.batch_size = static_cast<std::uint32_t>(hello.batch_size);
+  request.pace = hello.pace;
+  request.join = hello.join;
+  request.cursor = hello.cursor;
+  request.between_epochs = hello.between_epochs;
+  request.observes = hello.observes;
+  request.group = {hello.group, hello.rank, hello.world};
+  request.tail = hello.tail;
+  request.in_loop = is_in_loop(hello);
+  return request;
 }
 
 std::string_view reason_of(SeatedGroups& groups, ConsumerKey key, Leaving how) {
@@ -94,15 +110,11 @@ std::string Reception::stream_text() const {
   return text("batchcast: stream `{}`: ", parts_.options.stream);
 }
 
-std::optional<Refusal> Reception::refusal_of(const Hello& hello) {
+std::optional<Refusal> Reception::refusal_of(Hello& hello) {
+  const auto attended = [this] { return Attendance::text_of(*this); };
+  if (auto refusal = grid_checks_.settle(hello, attended)) return refusal;
   ServedRing* const ring = parts_.rings.find(hello.placement);
-  if (ring == nullptr) {
-    if (const auto why = parts_.rings.why_late(hello.placement)) {
-      return Refusal{RefusalKind::busy,
-                     text("{}its ring there comes once there is room: {}", stream_text(), *why)};
-    }
-    return checks_.not_served_at(hello.placement);
-  }
+  if (ring == nullptr) return LateReception::refusal_of(*this, hello);
   if (auto refusal = checks_.refusal_of(hello, *ring)) return refusal;
   return hello.world == 0 ? std::nullopt : rank_checks_.refusal_of(hello, *ring);
 }
@@ -111,42 +123,15 @@ AdmitRequest Reception::request_of(const Hello& hello, std::uint32_t pid) const 
   // Names differ between rings too: a command evicts a consumer by its name alone.
   const std::vector<std::string> names = parts_.rings.consumer_names();
   const std::unordered_set<std::string> taken(names.begin(), names.end());
-  AdmitRequest request;
+  AdmitRequest request = request_without_name(hello);
   request.name = numbered_name(hello.name.empty() ? "consumer" : hello.name,
                                [&](const std::string& name) { return taken.contains(name); });
   request.pid = pid;
-  request.batch_size = static_cast<std::uint32_t>(hello.batch_size);
-  request.pace = hello.pace;
-  request.join = hello.join;
-  request.cursor = hello.cursor;
-  request.between_epochs = hello.between_epochs;
-  request.observes = hello.observes;
-  request.group = {hello.group, hello.rank, hello.world};
-  request.tail = hello.tail;
-  request.in_loop = is_in_loop(hello);
   return request;
-}
-
-/// Who is attached, or waits for its group, or has a place; empty where nobody is.
-std::string Reception::attended() const {
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, seat] : seats_) {
-      if (!seat.observes) return text("`{}` (pid {}) is", seat.name, seat.pid);
-    }
-  }
-  if (awaits_members_.load()) return "trainers of its last producer are to come";
-  const std::vector<FormingGroup> forming = forming_.list();
-  if (!forming.empty())
-    return text("ranks of group `{}` wait for the others", forming.front().name);
-  return {};
 }
 
 AdmissionReply Reception::admit(const Hello& said, const PeerIdentity& peer) {
   Hello hello = said;
-  if (auto refusal = grid_checks_.settle(hello, [this] { return attended(); })) {
-    return std::move(*refusal);
-  }
   const auto pid = static_cast<std::uint32_t>(peer.pid != 0 ? peer.pid : hello.pid);
   if (auto refusal = refusal_of(hello)) {
     const bool asks_again = refusal->kind == RefusalKind::busy;

@@ -81,7 +81,9 @@ class Reception final : public DoorEvents {
   }
 
  private:
+  friend struct Attendance;
   friend struct HeadReception;
+  friend struct LateReception;
 
   /// Where a consumer stands.
   struct Seat {
@@ -111,8 +113,8 @@ class Reception final : public DoorEvents {
     ServedRing* head = nullptr;  ///< all begin there; null: each in the ring that it names
   };
 
-  [[nodiscard]] std::optional<Refusal> refusal_of(const Hello& hello);
-  [[nodiscard]] std::string attended() const;
+  /// Puts the position in the place of its cursor, where these differ.
+  [[nodiscard]] std::optional<Refusal> refusal_of(Hello& hello);
   [[nodiscard]] AdmitRequest request_of(const Hello& hello, std::uint32_t pid) const;
   /// `reading`: of a rank that returns, the epoch that it may be in, + 1.
   [[nodiscard]] std::variant<Seated, Refusal> seat(ServedRing& ring, const AdmitRequest& request,
@@ -130,9 +132,6 @@ class Reception final : public DoorEvents {
   void seat_groups(const ReturningGroups& groups);
   [[nodiscard]] std::optional<AdmissionReply> take_kept_place(const Hello& hello,
                                                               std::uint32_t pid);
-  [[nodiscard]] bool waits_in_host(const Absent& absent, const Hello& hello) const;
-  [[nodiscard]] AdmissionReply take_late_ring(Absent& absent, const Hello& hello,
-                                              std::uint32_t pid);
   void look_after_absent();
   void set_missing(const std::string& name, bool is_missing);
   void note_member(Seated& seated, const Hello& hello, std::uint32_t pid);

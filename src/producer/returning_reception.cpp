@@ -8,6 +8,7 @@
 #include <batchcast/core/clock.hpp>
 #include <batchcast/core/text.hpp>
 #include "producer/head_reception.hpp"
+#include "producer/late_reception.hpp"
 #include "producer/seats_all.hpp"
 
 #include <algorithm>
@@ -149,10 +150,7 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
   const Group& group = member.group;
   const bool is_rank = group.world != 0;
   ServedRing* const head = is_rank ? groups.head_of(group.name) : nullptr;
-  ServedRing* ring = head != nullptr ? head : parts_.rings.find(member.ring);
-  // Its samples stay in host memory until its GPU has room.
-  const bool is_late = ring == nullptr && parts_.rings.why_late(member.ring).has_value();
-  if (is_late) ring = &parts_.rings.host();
+  ServedRing* const ring = head != nullptr ? head : LateReception::ring_of(*this, member);
   const std::uint64_t whole = member.batch_size * std::max(group.world, 1U);
   if (is_rank && groups.has(group.name, group.rank)) return;  // it has come, by another key
   const bool is_refused = ring == nullptr || whole > ring->capacity();
@@ -161,7 +159,7 @@ void Reception::keep_place(const LifeMember& member, std::uint64_t position,
     return;
   }
   Hello hello;
-  hello.placement = is_late ? parts_.rings.host().id() : member.ring;
+  hello.placement = parts_.rings.name_at_door(*ring);
   hello.resumes.emplace().in_loop = true;  // only such a one has a place
   hello.name = member.name;
   hello.batch_size = member.batch_size;
@@ -199,7 +197,9 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
     return is_from(one.second.member, hello);
   });
   if (found == absent_.end()) return std::nullopt;
-  if (waits_in_host(found->second, hello)) return take_late_ring(found->second, hello, pid);
+  if (LateReception::waits_in_host(*this, found->second, hello)) {
+    return LateReception::take_ring(*this, found->second, hello, pid);
+  }
   Absent absent = std::move(found->second);
   absent_.erase(found);
   Seated& seated = absent.seated;
@@ -221,42 +221,6 @@ std::optional<AdmissionReply> Reception::take_kept_place(const Hello& hello, std
   note_member(seated, hello, pid);
   parts_.log(LogLevel::info, text("`{}` (pid {}) came to its place, and goes on at position {}",
                                   seated.admitted.name, pid, hello.cursor));
-  return std::move(seated.admission);
-}
-
-/// Its place was kept in host memory, since its GPU had no room.
-bool Reception::waits_in_host(const Absent& absent, const Hello& hello) const {
-  const bool is_to_go_on = is_in_loop(hello) && hello.join == Join::at;
-  return is_to_go_on && hello.placement == absent.member.ring &&
-         absent.seated.ring->placement().is_host() &&
-         !parts_.rings.find(hello.placement)->placement().is_host();
-}
-
-/// The ring that it reads is there now. Until it has its place in that one it gates the host ring,
-/// so that the samples from its cursor on are there.
-AdmissionReply Reception::take_late_ring(Absent& absent, const Hello& hello, std::uint32_t pid) {
-  ServedRing& ring = *parts_.rings.find(hello.placement);
-  const RankProgress progress =
-      RankProgress::of(hello.world, hello.cursor, epoch_grid_of(parts_.options));
-  auto reply = seat(ring, request_of(hello, pid), progress.reading);
-  if (auto* refusal = std::get_if<Refusal>(&reply)) return std::move(*refusal);
-  Seated seated = std::get<Seated>(std::move(reply));
-  const Seated kept = std::move(absent.seated);
-  const LifeMember member = std::move(absent.member);
-  absent_.erase(member.key);
-  set_missing(kept.admitted.name, false);
-  if (groups_.has(kept.admitted.consumer_id)) {
-    groups_.comes(kept.admitted.consumer_id,
-                  {&ring, seated.admitted.index, seated.admitted.consumer_id});
-    groups_.returned(seated.admitted.consumer_id, progress.ended_before, progress.may_have_ended);
-    static_cast<void>(groups_.gone(kept.admitted.consumer_id, Leaving::bye,
-                                   parts_.rings.host().writer().state()));
-  }
-  note_member(seated, hello, pid);
-  take_out(kept);
-  parts_.log(LogLevel::info,
-             text("`{}` (pid {}) came to its place on {}, and goes on at position {}",
-                  seated.admitted.name, pid, ring.placement().text(), hello.cursor));
   return std::move(seated.admission);
 }
 

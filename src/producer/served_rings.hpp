@@ -48,8 +48,8 @@ class RingList {
 /// rest belongs to the door's thread.
 class ServedRings {
  public:
-  /// Throws what making a HostRing or a device ring throws. Where a GPU has no room, and somebody
-  /// `reads_on_gpus` of an earlier producer's rings (who_reads_on_gpus), its ring comes later.
+  /// Throws what making a HostRing or a device ring throws. Where a GPU has no room, and trainers
+  /// read rings of an earlier producer there (who_reads_on_gpus), its ring comes later.
   ServedRings(const ProducerOptions& options, LogCallback log, OnEvicted on_evicted,
               const DeviceRingMaker& devices, std::function<std::string()> reads_on_gpus = {});
 

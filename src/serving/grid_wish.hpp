@@ -6,7 +6,6 @@
 
 #include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace batchcast::inline v0_1::serving {
@@ -31,10 +30,5 @@ class GridWish {
   mutable std::mutex mutex_;
   std::optional<Grid> grid_;
 };
-
-/// By which the trainers of a producer that was killed go on; nothing where there are none, or
-/// `whole` is of another number of samples. `directory`: the stream's.
-[[nodiscard]] std::optional<Grid> grid_of_survivors(const std::string& directory,
-                                                    const Grid& whole);
 
 }  // namespace batchcast::inline v0_1::serving

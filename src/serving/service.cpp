@@ -213,9 +213,9 @@ void Service::wait_for_a_job() {
 
 bool Service::makes_way() {
   if (wish_ == nullptr || !wish_->is_there()) return false;
-  tell("its samples are laid out anew for the job of the trainer that said hello");
+  tell("its samples are laid out again for the job of the trainer that said hello");
   made_way_ = true;
-  producer_.make_way("its samples are laid out anew");
+  producer_.make_way("its samples are laid out again");
   return true;
 }
 

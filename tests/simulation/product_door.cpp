@@ -5,6 +5,7 @@
 // simulation compiles it.
 #include "door/door_server.hpp"
 #include "life/life_book.cpp"
+#include "producer/attendance.cpp"
 #include "producer/batch_counter.cpp"
 #include "producer/forming_groups.cpp"
 #include "producer/grid_checks.cpp"
@@ -12,6 +13,7 @@
 #include "producer/head_places.cpp"
 #include "producer/head_reception.cpp"
 #include "producer/hello_checks.cpp"
+#include "producer/late_reception.cpp"
 #include "producer/life_notes.cpp"
 #include "producer/rank_checks.cpp"
 #include "producer/reception.cpp"

@@ -62,11 +62,7 @@ class ConsumerCore final : private ReaderHost,
   [[nodiscard]] RowPlace cursor() const noexcept {
     return pending_.run() != nullptr ? pending_.run()->begin() : reader_.place();
   }
-  /// What a trainer saves for a position; another number where the stream is laid out by a grid.
-  [[nodiscard]] std::uint64_t cursor_of(std::uint64_t position) const noexcept {
-    return grid_ ? grid_->cursor_of(position) : position;
-  }
-  [[nodiscard]] const std::optional<Grid>& grid() const noexcept { return grid_; }
+  [[nodiscard]] const std::optional<Grid>& grid() const noexcept { return ring_.grid(); }
   void set_batch_size(std::uint64_t batch_size);
   void set_budget(const Budget& budget, Oversize oversize);
   void set_window(const Window& window);
@@ -146,7 +142,6 @@ class ConsumerCore final : private ReaderHost,
   MemberLock member_lock_;
   ProducerLink link_;
   MappedRing ring_;
-  const std::optional<Grid> grid_;  ///< by which the stream is laid out
   RingReader reader_;
   std::optional<RankReader> rank_;  ///< of a group
   Membership membership_;

@@ -9,6 +9,7 @@
 #include <batchcast/consumer_options.hpp>
 #include <batchcast/core/field_table.hpp>
 #include <batchcast/core/file_descriptor.hpp>
+#include <batchcast/core/grid.hpp>
 #include <batchcast/join/message.hpp>
 #include <batchcast/ring/board.hpp>
 #include <batchcast/ring/layout.hpp>
@@ -46,6 +47,8 @@ class MappedRing {
   [[nodiscard]] BoardView board() const noexcept { return BoardView(board_->data()); }
   [[nodiscard]] Desk& desk() const noexcept { return *reinterpret_cast<Desk*>(desk_->data()); }
   [[nodiscard]] const Schema& schema() const noexcept { return schema_; }
+  /// By which its stream is laid out; nothing where positions are cursors.
+  [[nodiscard]] const std::optional<Grid>& grid() const noexcept { return grid_; }
   /// As the consumer's batches have them, and as a copy in host memory has them.
   [[nodiscard]] const FieldTable& fields() const noexcept { return fields_; }
   [[nodiscard]] const FieldTable& host_fields() const noexcept { return host_fields_; }
@@ -139,6 +142,7 @@ class MappedRing {
   const bool copies_;
   std::unique_ptr<Mapping> board_;
   std::unique_ptr<Mapping> desk_;
+  std::optional<Grid> grid_;
   Schema schema_;
   FieldTable fields_;
   FieldTable host_fields_;

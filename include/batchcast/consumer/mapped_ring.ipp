@@ -59,6 +59,7 @@ BATCHCAST_INLINE MappedRing::MappedRing(const ConsumerOptions& options,
       delivery_(std::move(delivery)) {
   check_offer(welcome, descriptors.size());
   map_control(welcome, descriptors);
+  grid_ = Grid::in_recipe(board().recipe_json());
   map_fields(welcome, descriptors);
 }
 

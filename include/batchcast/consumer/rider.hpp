@@ -97,7 +97,7 @@ class Rider {
   [[nodiscard]] std::string who_starts_it() const;
   /// Where it goes on, as a checkpoint has it.
   [[nodiscard]] std::uint64_t saved_position() const noexcept {
-    return core_->cursor_of(core_->cursor().position);
+    return cursor_in(core_->grid(), core_->cursor().position);
   }
   [[noreturn]] void throw_gone(const std::string& kept_out);
   [[nodiscard]] int gone_timeout_ms() const noexcept;

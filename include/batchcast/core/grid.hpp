@@ -22,8 +22,8 @@ namespace batchcast::inline v0_1 {
 /// `samples_per_epoch` samples, and its positions count these. *Cursors* count the samples of the
 /// whole job, and mean the same in every grid.
 ///
-/// In one epoch the rows may begin at another offset of the order, so that a cursor of a job that
-/// had other ranks begins a row. Up to `ranks` - 1 samples at the end of an epoch's order are
+/// In one epoch the rows may begin at another offset of the order. So a cursor of a job that had
+/// other ranks begins a row there. Up to `ranks` - 1 samples at the end of an epoch's order are
 /// in no row. A value; pure.
 struct Grid {
   std::uint64_t samples = 0;  ///< of an epoch's order
@@ -148,5 +148,15 @@ struct Grid {
                      : static_cast<std::uint64_t>(begin);
   }
 };
+
+namespace detail {
+
+/// What a trainer saves for a position; the position itself where there is no grid.
+[[nodiscard]] inline std::uint64_t cursor_in(const std::optional<Grid>& grid,
+                                             std::uint64_t position) noexcept {
+  return grid ? grid->cursor_of(position) : position;
+}
+
+}  // namespace detail
 
 }  // namespace batchcast::inline v0_1

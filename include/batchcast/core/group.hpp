@@ -29,9 +29,10 @@ template <std::integral Number>
 /// "NAME:RANK/WORLD" ("resnet:0/4" is the first of four), or "auto". With "auto" the launcher of
 /// this process (torchrun, mpirun or srun) says all three.
 ///
-/// Where the job has ranks on other nodes, "NAME:RANK/WORLD@FIRST/JOB" says how many ranks it has
-/// and which of them are here: `resnet:0/2@4/8` is the first of two, which are the fifth and sixth
-/// of eight. A stream of `serve --shard blocks` takes that into account; others are as without it.
+/// Where the job has ranks on other nodes, "NAME:RANK/WORLD@FIRST/JOB" says how many ranks it has,
+/// and which of them are here. `resnet:0/2@4/8` is the first of two here, of eight in all. These
+/// two are the fifth and the sixth. A stream of `serve --shard blocks` takes that into account;
+/// others are as without it.
 struct Group {
   /// The job's name, the same in all its ranks. Printable ASCII, at most 63 bytes.
   std::string name = {};

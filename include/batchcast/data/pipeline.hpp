@@ -79,8 +79,8 @@ class Pipeline final : public SampleMaker {
   ~Pipeline() override;
 
   [[nodiscard]] const Schema& schema() const noexcept override;
-  /// Another grid instead of the present one. No worker may be there, and nobody else may use the
-  /// pipeline meanwhile. Its cache stays. Throws InvalidArgument.
+  /// Another grid instead of the present one. No worker may be there, and no other thread may use
+  /// the pipeline meanwhile. Its cache stays. Throws InvalidArgument.
   void lay_out(const Grid& grid);
   /// Samples of an epoch of this shard, or of this node.
   [[nodiscard]] std::uint64_t samples_per_epoch() const noexcept override;

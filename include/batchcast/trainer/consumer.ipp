@@ -116,7 +116,7 @@ BATCHCAST_INLINE std::uint64_t Consumer::cursor() const noexcept {
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::cursor_of(std::uint64_t position) const noexcept {
-  return core().cursor_of(position);
+  return detail::cursor_in(core().grid(), position);
 }
 
 BATCHCAST_INLINE std::uint64_t Consumer::cursor_row() const noexcept { return core().cursor().row; }

@@ -10,6 +10,7 @@
 #include "cli/serve/python.hpp"
 #include "cli/serve/replaced.hpp"
 #include "cli/serve/tokenized.hpp"
+#include "producer/left_grid.hpp"
 #include "serving/cache_report.hpp"
 #include "serving/serve_table.hpp"
 #include "serving/service.hpp"
@@ -177,9 +178,7 @@ std::optional<Ended> serve_once(const Options& options, Interrupts& interrupts,
 
 Ended serve_dataset(Options options, Interrupts& interrupts, Dataset& dataset) {
   if (dataset.grid()) {
-    const std::string directory = paths_of(options.producer).directory;
-    const auto grid = serving::grid_of_survivors(directory, *dataset.grid());
-    if (grid) dataset.lay_out(*grid);
+    dataset.lay_out(detail::grid_to_begin_with(options.producer, *dataset.grid()));
   }
   serving::GridWish wish;
   for (;;) {

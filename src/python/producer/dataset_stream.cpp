@@ -6,6 +6,7 @@
 #include "python/producer/serve_call.hpp"
 #include "python/producer/serving.hpp"
 
+#include "producer/left_grid.hpp"
 #include "serving/service.hpp"
 
 #include <batchcast/core/clock.hpp>
@@ -149,10 +150,13 @@ class Run {
     serving::Dataset dataset(serving::served_dataset(options_), serving_log(options_, talks_),
                              source_);
     if (!asked_to_end(0).empty()) return;
+    if (dataset.grid()) {
+      dataset.lay_out(detail::grid_to_begin_with(options_.producer, *dataset.grid()));
+    }
     while (!serve_once(dataset)) dataset.lay_out(wish_.take().value());
   }
 
-  /// False where the stream is to be laid out anew.
+  /// False where the stream is to be laid out in another way.
   [[nodiscard]] bool serve_once(const serving::Dataset& dataset) {
     ProducerOptions asked = producer_options(dataset);
     asked.want_grid = [this](const Grid& grid) { wish_.ask(grid); };
