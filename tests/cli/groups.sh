@@ -65,6 +65,25 @@ expect 0 '^served$' ensure nodes "$data" --shard 1/3
 lone
 same "warnings where it is one" 0 "$(grep -c 'several nodes' "$work/lone")"
 expect 0 'is stopped' stop nodes
+
+echo "-- what the ranks of one node get of a job on several"
+expect 2 'shard does not go with a `synthetic:` source' serve synthetic:8 --stream nodes --shard blocks
+expect 0 '^served$' ensure nodes "$data" --shard blocks --idle-exit 20
+expect 0 '^served$' ensure nodes "$data" --shard blocks
+expect 1 'shard: the stream has what its ranks here get .`blocks`., asked for all samples' ensure nodes "$data"
+expect 1 'shard: the stream has what its ranks here get' ensure nodes "$data" --shard 1/3
+lone
+same "consumers that do not say which ranks they are" 1 \
+  "$(grep -cE 'nothing says which of its ranks .*NAME:RANK/WORLD@FIRST/JOB' "$work/lone")"
+expect 0 '"samples":16[,}]' consume nodes --group here:0/1@1/3 --batch-size 4 --epochs 1 --verify --json
+expect 0 '"samples":32[,}]' consume nodes --group pair:0/1@2/3 --batch-size 4 --epochs 2 --verify --json
+expect 0 '"samples":50[,}]' consume nodes --batch-size 4 --epochs 1 --verify --json
+expect 2 'a job of 3 ranks has no 2 from its rank 2 on' consume nodes --group here:0/2@2/3
+expect 0 'is stopped' stop nodes
+until_true test ! -e "$work/streams/nodes"
+expect 0 '^served$' ensure nodes "$data" --shard 1/3
+expect 1 'shard: the stream has whole epochs, or a share of them, asked for `blocks`' ensure nodes "$data" --shard blocks
+expect 0 'is stopped' stop nodes
 export JOB_COMPLETION_INDEX=0
 expect 2 'PET_NNODES.*`completions`' serve "$data" --stream nodes --shard auto
 unset JOB_COMPLETION_INDEX

@@ -323,6 +323,27 @@ TEST_CASE("ranks that are gone stay in the file while others of their group live
   CHECK_FALSE(lives.begin().before());  // none lives
 }
 
+TEST_CASE("a rank that left one of its two places is not gone") {
+  Lives lives;
+  LifeBook& book = lives.begin();
+  const auto rank = [&](std::uint64_t id, std::uint32_t number) {
+    LifeMember member = lives.member(id, 10);
+    member.group = Group("ddp", number, 2);
+    return member;
+  };
+  const FileDescriptor other = book.admit(rank(1, 1));
+  FileDescriptor in_head = book.admit(rank(2, 0));
+  LifeMember there = rank(3, 0);
+  there.follows = rank(2, 0).key;
+  const FileDescriptor in_leading_ring = book.admit(there);
+  in_head.reset();
+  book.remove(rank(2, 0).key, RankLoss::left);
+  const std::optional<Life> before = lives.begin().before();
+  REQUIRE(before);
+  REQUIRE(before->members.size() == 2);
+  for (const LifeMember& member : before->members) CHECK_FALSE(member.gone);
+}
+
 TEST_CASE("without descriptors, or on a full disk, a member keeps its place") {
   Lives lives;
   LifeBook& book = lives.begin();

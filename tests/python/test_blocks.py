@@ -7,6 +7,7 @@ this machine."""
 from __future__ import annotations
 
 import random
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -238,6 +239,10 @@ def test_a_stream_is_started_by_the_ranks(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join(timeout=90)
+    for node in range(2):
+        where = support.environment(BATCHCAST_DIR=str(tmp_path / f"node{node}"))
+        subprocess.run([support.COMMAND, "stop", "job"], env=where, check=True, capture_output=True)
+        support.until(lambda node=node: not (tmp_path / f"node{node}" / "job" / "lock").exists())
     assert sorted(len(ids) for ids in sums) == [25] * 4
     assert len({i for ids in sums for i in ids}) == 100
 
