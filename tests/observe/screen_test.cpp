@@ -106,7 +106,7 @@ Overview hostile() {
   return overview;
 }
 
-std::string text_of(const TextGrid& grid) {
+std::string text_of(const observe::Grid& grid) {
   std::string text;
   for (std::size_t row = 0; row < grid.height(); ++row) text += grid.line(row) + "\n";
   return text;
@@ -135,7 +135,7 @@ TEST_CASE("a screen of any size is drawn, with any names and in any mode", "[obs
       choices.selected = height;
       choices.top = width;
       choices.question = "Stop? [y/N]";
-      const TextGrid grid = draw(overview, choices, width, height, height % 2 == 0);
+      const observe::Grid grid = draw(overview, choices, width, height, height % 2 == 0);
       for (std::size_t row = 0; row < height; ++row) {
         const std::string line = grid.line(row);
         if (columns_of(line) > width || !is_clean(line)) FAIL(width << " x " << height);
