@@ -82,7 +82,8 @@ expect 2 'a job of 3 ranks has no 2 from its rank 2 on' consume nodes --group he
 expect 0 'is stopped' stop nodes
 until_true test ! -e "$work/streams/nodes"
 expect 0 '^served$' ensure nodes "$data" --shard 1/3
-expect 1 'shard: the stream has whole epochs, or a share of them, asked for `blocks`' ensure nodes "$data" --shard blocks
+expect 1 'shard: the stream has whole epochs, or a share of them, asked for `blocks`' \
+  ensure nodes "$data" --shard blocks
 expect 0 'is stopped' stop nodes
 export JOB_COMPLETION_INDEX=0
 expect 2 'PET_NNODES.*`completions`' serve "$data" --stream nodes --shard auto
