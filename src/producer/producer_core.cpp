@@ -216,7 +216,7 @@ void ProducerCore::give_up_name(const std::string& reason) noexcept {
 void ProducerCore::make_way(const std::string& reason) noexcept {
   if (in_forked_child()) return;
   const std::lock_guard lock(giving_up_);
-  // Nobody is told that the stream ended: it goes on.
+  // No trainer hears that the stream ended: another producer goes on with it.
   control_->stop();
   door_server_->stop();
   stop(reason);

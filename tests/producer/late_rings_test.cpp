@@ -75,7 +75,7 @@ TEST_CASE("trainers of an earlier producer's rings on GPUs are those that live a
   CHECK(who_reads_on_gpus(folder.path()).empty());
 }
 
-TEST_CASE("a ring without room is tried again as long as somebody may give room back") {
+TEST_CASE("a ring without room is tried again as long as a trainer may give room back") {
   Told told;
   std::atomic<bool> reads{true};
   std::atomic<int> tries{0};
